@@ -14,6 +14,7 @@ import pytest
 from builders import as_another_user
 from metier.errors import NotFoundError, RefusedError
 from metier.sources import DiskFiles
+from metier.spec import OwnFiles
 
 LIMIT = 1 << 20
 CANARY = b"canary: must not be read"
@@ -317,14 +318,17 @@ def test_the_listing_is_every_ordinary_file_sorted_with_size_and_mode(skill: Pat
     ]
 
 
-def test_the_listing_leaves_out_links_pipes_and_the_folders_of_tools(skill: Path) -> None:
+def test_the_listing_leaves_out_links_and_pipes_and_no_folder(skill: Path) -> None:
     (skill / "link.md").symlink_to("../secret.txt")
     (skill / "dir").symlink_to("../secrets")
     os.mkfifo(skill / "pipe")
     for name in (".git", "node_modules", "__pycache__"):
         (skill / name).mkdir()
         (skill / name / "file").write_text("")
-    assert [entry.path for entry in DiskFiles(skill).list()] == ["SKILL.md", "references/guide.md"]
+    own = ["SKILL.md", "references/guide.md"]
+    generated = [".git/file", "__pycache__/file", "node_modules/file"]
+    assert [entry.path for entry in DiskFiles(skill).list()] == sorted([*own, *generated])
+    assert [entry.path for entry in OwnFiles(DiskFiles(skill)).list()] == own
 
 
 def test_five_hundred_files_are_listed_and_none_of_them_read(skill: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_system_has_the_word_that_skills_use() -> None:
 
 @pytest.mark.parametrize("path", ["{bin}", "/nonexistent:{bin}", ":{bin}", "{bin}:", "", None, "{here}:{bin}"])
 @pytest.mark.parametrize("name", ["tool", "./tool", "folder", "plain", "sh", "{bin}/tool", "", "no such"])
-def test_a_command_is_found_where_the_standard_library_finds_it(
+def test_a_command_on_an_absolute_path_is_found_where_the_standard_library_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | None, name: str
 ) -> None:
     commands, here = tmp_path / "bin", tmp_path / "here"

@@ -18,7 +18,7 @@ from typing import Self
 from metier.catalog import Entry
 from metier.errors import ConflictError
 from metier.sources import DiskFiles
-from metier.spec import SKILL_FILE, SkillName
+from metier.spec import SKILL_FILE, OwnFiles, SkillName
 
 __all__ = ["SkillMount", "SkillsFolder"]
 
@@ -114,7 +114,7 @@ class SkillsFolder:
 
 def _copy(files: DiskFiles, target: str) -> None:
     os.mkdir(target)
-    for file in files.list():
+    for file in OwnFiles(files).list():
         place = os.path.join(target, file.path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "xb") as stream:

@@ -56,10 +56,9 @@ class Sessions:
 
     def permissions(self, approve: ApprovalHook | None = None) -> Permissions:
         """Returns what the user allows. `approve` decides the rest; without it the rest is refused."""
-        import shutil
-
         from metier.config import one_of, patterns
         from metier.runtime import Permissions, Policy, PolicyVerdict
+        from metier.sources import find_command
 
         settings = self.user_settings
         verdicts = {
@@ -68,7 +67,7 @@ class Sessions:
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
         return Permissions(
             policy=Policy(allow=allow, deny=deny, **verdicts), approvals=self.approvals, approve=approve,
-            which=lambda name: shutil.which(name, path=_SYSTEM_PATH),
+            which=lambda name: find_command(name, _SYSTEM_PATH),
         )  # fmt: skip
 
     def options(self) -> SessionOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metier.lazy import lazy_exports
 
 from .contents import Contents, Link, Member, read_contents
-from .digest import digest, digest_of_hashes, file_hashes
+from .digest import EXECUTABLE, LINK, PLAIN, digest, digest_of_hashes, file_hashes
 from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, archive_error
 from .portable_names import collision_key, portable_path
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .writer import ArchiveFormat, pack
 
 __all__ = [
+    "EXECUTABLE",
+    "LINK",
+    "PLAIN",
     "REPOSITORY_LIMITS",
     "SKILL_LIMITS",
     "ArchiveFormat",

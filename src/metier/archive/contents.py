@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 
 from metier.errors import NotFoundError
-from metier.spec import FileEntry, Files, resource_path, too_large_error
+from metier.spec import FileEntry, Files, Link, resource_path, too_large_error
 from metier.values import dataclass, field, replace
 
 from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, archive_error
@@ -35,13 +35,6 @@ class Member:
     executable: bool = False
     time: int | None = field(default=None, compare=False)
     """Last change in ns since 1970, if the source has it. Not part of the skill's identity."""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    path: str
-    target: str
-    """Relative to the link's own folder, as in a file system."""
 
 
 class Contents:

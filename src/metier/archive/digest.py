@@ -36,8 +36,10 @@ def file_hashes(files: Files, *, limit: int = SKILL_LIMITS.file) -> dict[str, tu
 
 def digest_of_hashes(hashes: Mapping[str, tuple[str, str]]) -> str:
     whole = hashlib.sha256()
-    for path, (mode, content) in sorted(hashes.items(), key=lambda item: item[0].encode()):
-        whole.update(f"{path}\0{mode}\0{content}\n".encode())
+    # On disk a name can hold bytes that are no UTF-8.
+    lines = ((path.encode("utf-8", "surrogateescape"), *rest) for path, rest in hashes.items())
+    for path, mode, content in sorted(lines):
+        whole.update(path + f"\0{mode}\0{content}\n".encode())
     return f"sha256:{whole.hexdigest()}"
 
 

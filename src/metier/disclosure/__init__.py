@@ -2,7 +2,15 @@
 
 from .budget import Budget, CatalogStyle, render_catalog
 from .catalog_block import ActivationMethod, CatalogLine, left_out_sentence, render_block
-from .escaping import escape_instructions, escape_markdown, escape_output, escape_xml, one_line, replace_invisible
+from .escaping import (
+    ENVELOPE_TAGS,
+    escape_instructions,
+    escape_markdown,
+    escape_output,
+    escape_xml,
+    one_line,
+    replace_invisible,
+)
 from .presets import (
     Preset,
     SectionVisibility,
@@ -18,6 +26,7 @@ from .prompt import PromptOptions, RankedSkill, RequestSelector, WholeSkillLoade
 from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter, exact_token_counter
 
 __all__ = [
+    "ENVELOPE_TAGS",
     "ActivationMethod",
     "Budget",
     "CatalogFormat",

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from .escaping import escape_markdown, escape_xml, one_line
+from .escaping import escape_markdown, escape_output, escape_xml, one_line
 from .tiers import CatalogFormat, PromptSkill
 
 __all__ = [
@@ -91,10 +91,12 @@ def _render_markdown(lines: Sequence[CatalogLine], names: Sequence[str]) -> str:
 def _render_json(lines: Sequence[CatalogLine], names: Sequence[str]) -> str:
     keys = ("name", "description", "location")
     document: dict[str, object] = {
-        "available_skills": [{key: one_line(value) for key, value in zip(keys, line, strict=True) if value} for line in lines]
+        "available_skills": [
+            {key: escape_output(one_line(value)) for key, value in zip(keys, line, strict=True) if value} for line in lines
+        ]
     }
     if names:
-        document["also_available"] = [one_line(name) for name in names]
+        document["also_available"] = [escape_output(one_line(name)) for name in names]
     return json.dumps(document, ensure_ascii=False)
 
 

@@ -152,7 +152,7 @@ def capabilities(instructions: str) -> tuple[str, ...]:
                 break
             inside = _CAPABILITIES.match(line) is not None
         elif inside and (bullet := _BULLET.match(line)):
-            found.append(one_line(bullet[1]))
+            found.append(escape_instructions(one_line(bullet[1])))
     return tuple(found[:_MAX_CAPABILITIES])
 
 
@@ -162,12 +162,16 @@ def render_active(skills: Sequence[SkillInstructions], *, count: TokenCounter = 
         return Disclosure()
     parts = ["## Active Skills", "", "You have access to the following specialized skills. Use them when appropriate:"]
     for skill in skills:
-        parts += ["", f"### {escape_markdown(skill.name)}", one_line(skill.description)]
+        parts += ["", f"### {escape_markdown(skill.name)}", escape_instructions(one_line(skill.description))]
         found = capabilities(skill.instructions)
         if found:
             parts += ["", "Key capabilities:", *(f"- {capability}" for capability in found)]
         if skill.tools:
-            parts += ["", "Available tools:", *(f"- {name}: {one_line(about)}" for name, about in skill.tools)]
+            parts += [
+                "",
+                "Available tools:",
+                *(f"- {name}: {escape_instructions(one_line(about))}" for name, about in skill.tools),
+            ]
         parts += ["", "Follow these instructions:", escape_instructions(skill.instructions)]
     return Disclosure.of("\n".join(parts), Tier.INSTRUCTIONS, full=_names(skills), count=count)
 

@@ -22,6 +22,7 @@ from typing import Any, Self
 
 from metier.errors import ConflictError
 from metier.sources import DiskFiles, replace_bytes
+from metier.spec import OwnFiles
 
 from .files import EvalCase
 from .summary import GradedRun
@@ -63,7 +64,7 @@ class ResultsFolder:
         """Copies the old skill, so that it can be inspected later."""
         target = os.path.join(self.folder, "skill-snapshot")
         shutil.rmtree(target, ignore_errors=True)
-        _copy(skill, target, [entry.path for entry in DiskFiles(skill).list()])
+        _copy(skill, target, [entry.path for entry in OwnFiles(DiskFiles(skill)).list()])
         return target
 
     def inputs(self, case: EvalCase, skill: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from metier.errors import MetierError, NotFoundError
 from metier.runtime import Limits, Outcome, ScriptRun, ScriptRunner
 from metier.sources import DiskFiles
+from metier.spec import OwnFiles
 from metier.values import dataclass, field
 
 from .parallel import run_parallel
@@ -74,7 +75,7 @@ def find_skill_tests(skill: str, folder: str) -> tuple[SkillTestFile, ...]:
     """The test files of a skill, sorted by name."""
     files = DiskFiles(folder)
     found = []
-    for entry in files.list():
+    for entry in OwnFiles(files).list():
         if not entry.path.startswith("tests/"):
             continue
         name = entry.path.rpartition("/")[2]

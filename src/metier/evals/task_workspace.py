@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 
-from metier.disclosure import escape_output
+from metier.disclosure import escape_output, one_line
 from metier.errors import RefusedError
 from metier.runtime import (
     Limits,
@@ -75,11 +75,11 @@ class TaskWorkspace:
 
     async def _list(self, _: dict[str, Json]) -> ToolReply:
         rows = [
-            f"{entry.path}  {entry.size:,} bytes"
+            f"{one_line(entry.path)}  {entry.size:,} bytes"
             for folder in (self.inputs, self.outputs)
             for entry in DiskFiles(folder).list()
         ]
-        return ToolReply(text="\n".join(rows) or "There are no files.")
+        return ToolReply(text=escape_output("\n".join(rows)) or "There are no files.")
 
     async def _read(self, arguments: dict[str, Json]) -> ToolReply:
         path = resource_path(str(arguments["path"]))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from metier.archive import Contents
 from metier.errors import MetierError, RefusedError
 from metier.sources import DiskFiles
-from metier.spec import Files
+from metier.spec import Files, OwnFiles
 from metier.values import dataclass, replace
 
 from .diff import changed_files, diff, new_permissions
@@ -119,7 +119,8 @@ def _update(store: SkillStore, fetcher: Fetcher, entry: LockEntry, found: FetchR
     placed = store.place(entry)
     state = store.on_disk(placed)[placed.folder]
     edited = edited_files(entry.files, state.files) if state.kind is PathKind.FOLDER else ()
-    before: Files = DiskFiles(placed.folder) if not edited else _locked_files(fetcher, entry) or DiskFiles(placed.folder)
+    disk = OwnFiles(DiskFiles(placed.folder))
+    before: Files = disk if not edited else _locked_files(fetcher, entry) or disk
     return SkillUpdate(
         entry=entry,
         skill=skill,

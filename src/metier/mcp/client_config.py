@@ -6,7 +6,6 @@ Only the server's own entry changes; comments and all other entries stay, and a 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import ConfigError, ConflictError
-from metier.sources import file_lock, replace_bytes
+from metier.sources import file_lock, find_command, replace_bytes
 from metier.spec import Json
 from metier.values import dataclass
 
@@ -197,7 +196,7 @@ def metier_server(name: str, arguments: tuple[str, ...], scope: ConfigScope) -> 
         return ServerCommand(name=name, command="metier", arguments=arguments)
     # Absolute, because a client that is started from a desktop has another PATH than a shell.
     beside = os.path.join(os.path.dirname(sys.executable), "metier")
-    found = shutil.which(beside) or shutil.which("metier")
+    found = find_command(beside) or find_command("metier")
     if found is None:
         return ServerCommand(name=name, command=sys.executable, arguments=("-m", "metier", *arguments))
     return ServerCommand(name=name, command=os.path.abspath(found), arguments=arguments)

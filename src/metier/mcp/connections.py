@@ -25,6 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import ConfigDict
 
 from metier.errors import MetierError, RefusedError, UnavailableError
+from metier.sources import find_command, safe_environment
 from metier.spec import Json
 
 from .published_skill import EXTENSION, MOST_BYTES
@@ -186,9 +187,13 @@ async def _connect(server: RemoteServer, environment: Mapping[str, str]) -> Asyn
             else:
                 # The server's stderr must not mix with our output.
                 quiet = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-                parameters = StdioServerParameters(
-                    command=server.command, args=list(server.arguments), env=dict(server.environment)
-                )
+                path = server.environment.get("PATH", os.environ.get("PATH", os.defpath))
+                command = find_command(server.command, path)
+                if command is None:
+                    raise UnavailableError(f"{server.command!r} is not installed", retryable=False,
+                                           hint=f"correct skills.mcp.{server.name}.command")  # fmt: skip
+                variables = safe_environment({"PATH": path, **server.environment})
+                parameters = StdioServerParameters(command=command, args=list(server.arguments), env=variables)
                 transport = stdio_client(parameters, errlog=quiet)
             client = Client(transport, extensions=[advertise(EXTENSION)], cache=None, read_timeout_seconds=_SECONDS)
             async with asyncio.timeout(_SECONDS):

@@ -22,6 +22,7 @@ from metier.spec import (
     Files,
     Json,
     MapNode,
+    OwnFiles,
     Verdict,
     is_name,
     parse,
@@ -145,7 +146,7 @@ def path_in(uri: str) -> tuple[str, str]:
 def _publish(entry: Entry, files: Files) -> PublishedSkill | WithheldSkill:
     if not is_name(entry.name):
         return WithheldSkill(entry, f"the name {entry.name!r} breaks the standard's rules")
-    listing = list(files.list())
+    listing = list(OwnFiles(files).list())
     if len(listing) > MOST_FILES:
         return WithheldSkill(entry, f"it has {len(listing):,} files, and the extension allows {MOST_FILES}")
     if sum(each.size for each in listing) > MOST_BYTES:

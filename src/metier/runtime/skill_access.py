@@ -6,21 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from metier.archive import digest
+from metier.archive import digest_of_hashes, file_hashes
 from metier.catalog import Catalog, Entry, Source, State
 from metier.errors import MetierError, SkillNotFoundError, UnavailableError
-from metier.sources import DiskFiles, SkillLoader
-from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileEntry, Files, Skill, load, split_document
+from metier.sources import DiskFiles, SkillLoader, hash_folder
+from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileEntry, Files, OwnFiles, Skill, load, split_document
 from metier.values import replace
 
 from .activation import ActivatedBy
 from .policy.permissions import Requester
 
-__all__ = ["OpenRemoteFiles", "RemoteFiles", "SkillAccess", "approval_digest", "body_of", "files_for_model", "origin_of"]
+__all__ = [
+    "Hashes", "OpenRemoteFiles", "RemoteFiles", "SkillAccess", "approval_digest", "approval_hashes", "body_of",
+    "files_for_model", "origin_of",
+]  # fmt: skip
 
 # Tests and evaluations of a skill are for its author. Listing them would only cost an agent tokens.
 _AUTHOR_FOLDERS = ("evals/", "tests/")
-_LARGEST_FILE = 1 << 30
 
 
 @runtime_checkable
@@ -40,6 +42,8 @@ class RemoteFiles(Files, Protocol):
 
 
 OpenRemoteFiles = Callable[[Entry], RemoteFiles]
+Hashes = Mapping[str, tuple[str, str]]
+"""Mode and hash of each file and link, by path."""
 
 
 class SkillAccess:
@@ -118,14 +122,15 @@ class SkillAccess:
 
     def resources(self, name: str, folder: str = "") -> tuple[FileEntry, ...]:
         prefix = folder.strip("/") + "/" if folder.strip("/") else ""
-        return tuple(entry for entry in self.files(name).list() if entry.path != SKILL_FILE and entry.path.startswith(prefix))
+        found = OwnFiles(self.files(name)).list()
+        return tuple(entry for entry in found if entry.path != SKILL_FILE and entry.path.startswith(prefix))
 
     def requester(self, skill: Skill) -> Requester:
         remote = _remote(skill)
         if remote is not None:
             return Requester(name=skill.name, digest=lambda: remote.digest, origin=remote.origin)
         bundled = self.entry(skill.name).source is Source.BUNDLED
-        return Requester.of(skill.manifest, lambda: approval_digest(skill.files), bundled=bundled)
+        return Requester.of(skill.manifest, lambda: _digest_or_none(skill.files), bundled=bundled)
 
     @property
     def dependencies(self) -> Mapping[str, tuple[str, ...]]:
@@ -154,9 +159,21 @@ class _Dependencies(Mapping[str, tuple[str, ...]]):
         return len(self._catalog)
 
 
+def approval_hashes(files: Files) -> Hashes:
+    """Returns mode and hash of everything that the skill could load or run: every file and link, whatever its name."""
+    return hash_folder(files.folder) if isinstance(files, DiskFiles) else file_hashes(files)
+
+
 def approval_digest(files: Files) -> str:
-    """Returns the digest that approvals of a local skill are bound to."""
-    return digest(files, limit=_LARGEST_FILE)
+    """Returns the digest that approvals of a local skill are bound to. Raises RefusedError if it cannot be approved."""
+    return digest_of_hashes(approval_hashes(files))
+
+
+def _digest_or_none(files: Files) -> str:
+    try:
+        return approval_digest(files)
+    except MetierError:
+        return ""
 
 
 def origin_of(skill: Skill) -> str:

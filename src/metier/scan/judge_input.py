@@ -73,7 +73,7 @@ def select_files(files: Files, report: ScanReport, *, most: int = _MOST_SHOWN) -
         if most < 0:
             break
         chosen[number].append(at)
-    unreadable = sorted({*subject.binaries, *(path for path, _ in subject.unread)})
+    unreadable = sorted({*subject.binaries, *(one.path for one in subject.unread)})
     return (
         *(_exhibit(text, [cut[number][at] for at in sorted(chosen[number])]) for number, text in enumerate(texts)),
         *(ShownFile(path, 0, ()) for path in unreadable),

@@ -50,8 +50,8 @@ def scan(
     """
     subject = read_subject(files, folder, options, manifest)
     collector = FindingCollector(subject.purpose)
-    for path, why in subject.unread:
-        collector.add("SK901", f"not scanned: {why}", file=path)
+    for unread in subject.unread:
+        collector.add("SK901", f"not scanned: {unread.reason}", file=unread.path, confidence=unread.confidence)
     scanner = _Scanner(subject, collector, options)
     collector.host_mentions.update(
         url.label for text in subject.raw if text.kind is TextKind.PROSE for url in urls_in(text.text)
@@ -70,8 +70,9 @@ def scan(
         scanner.judge_decoded(text)
     for text in subject.texts:
         scanner.judge(text)
+    paths = frozenset(entry.path for entry in subject.entries)
     for path, data in subject.binaries.items():
-        judge_binary(path, data, collector)
+        judge_binary(path, data, paths, collector)
     judge_scope(subject, collector, scanner.judge)
     judge_data_flow(collector)
     found = collector.findings.values() if subject.purpose.is_security else _raise_combined(collector)

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from .atomic_write import create_private_file, file_lock, replace_bytes, replace_text
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
+    from .folder_hashes import hash_folder
     from .loader import SkillLoader, load_folder
-    from .local_machine import LocalMachine, find_command
+    from .local_machine import LocalMachine, find_command, safe_environment
     from .metadata_cache import MetadataCache
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
@@ -47,6 +48,7 @@ __all__ = [
     "find_command",
     "find_skill_folders",
     "fix_skill_folder",
+    "hash_folder",
     "load_folder",
     "make_private_folder",
     "open_cache",
@@ -56,6 +58,7 @@ __all__ = [
     "refuse_bundled",
     "replace_bytes",
     "replace_text",
+    "safe_environment",
     "select",
     "standard_folders",
     "watch",
@@ -71,8 +74,9 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.atomic_write": ("create_private_file", "file_lock", "replace_bytes", "replace_text"),
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
             "metier.sources.disk_files": ("DiskFiles",),
+            "metier.sources.folder_hashes": ("hash_folder",),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
-            "metier.sources.local_machine": ("LocalMachine", "find_command"),
+            "metier.sources.local_machine": ("LocalMachine", "find_command", "safe_environment"),
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from metier.errors import NotFoundError, RefusedError
-from metier.spec import FileEntry, resource_path, too_large_error
+from metier.generated_names import is_generated
+from metier.spec import FileEntry, Link, resource_path, too_large_error
 
-from .skill_folders import SKIPPED_NAMES
+__all__ = ["MAX_FILES", "DiskFiles"]
 
-__all__ = ["DiskFiles"]
-
+MAX_FILES = 100_000
+"""A listing ends there, and a skill with more files and links cannot be approved."""
 _MAX_LINKS = 8
-_MAX_FILES = 20_000
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK, because opening a FIFO without a writer would hang.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -54,8 +56,19 @@ class DiskFiles:
         return data
 
     def list(self) -> Iterator[FileEntry]:
-        entries = sorted(self._entries(self.folder, ""), key=lambda entry: entry.path)
-        return iter(entries[:_MAX_FILES])
+        return iter(sorted(islice(self._entries(), MAX_FILES), key=lambda entry: entry.path))
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        found = []
+        for folder, folders, names in os.walk(self.folder):
+            for name in (*folders, *names):
+                place = os.path.join(folder, name)
+                if os.path.islink(place):
+                    found.append(Link(os.path.relpath(place, self.folder), os.readlink(place)))
+                    if len(found) == MAX_FILES:
+                        return tuple(found)
+        return tuple(found)
 
     def open(self, path: str) -> int:
         """Returns a descriptor of a file inside the folder; the caller closes it."""
@@ -121,19 +134,18 @@ class DiskFiles:
                 f"{self.folder!r} cannot be opened: {why}", rule="unreadable", hint="use the folder of a skill"
             ) from None
 
-    def _entries(self, folder: str, prefix: str) -> Iterator[FileEntry]:
-        pending = [(folder, prefix)]
-        seen = 0
-        while pending and seen < _MAX_FILES:
+    def _entries(self) -> Iterator[FileEntry]:
+        # Folders that tools write come last, so that the limit cuts these and not the author's files.
+        pending: deque[tuple[str, str]] = deque([(self.folder, "")])
+        while pending:
             folder, prefix = pending.pop()
             try:
                 with os.scandir(folder) as children:
                     for child in children:
                         if child.is_dir(follow_symlinks=False):
-                            if child.name not in SKIPPED_NAMES:
-                                pending.append((child.path, f"{prefix}{child.name}/"))
+                            below = (child.path, f"{prefix}{child.name}/")
+                            (pending.appendleft if is_generated(below[1]) else pending.append)(below)
                         elif child.is_file(follow_symlinks=False):
-                            seen += 1
                             status = child.stat(follow_symlinks=False)
                             yield FileEntry(
                                 path=prefix + child.name, size=status.st_size, executable=bool(status.st_mode & 0o111)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
-__all__ = ["LocalMachine", "find_command"]
+__all__ = ["LocalMachine", "find_command", "safe_environment"]
 
 _SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
@@ -41,16 +42,32 @@ class LocalMachine:
 
 
 def find_command(name: str, path: str | None = None) -> str | None:
-    """Returns the first executable of that name on PATH, like `shutil.which`, whose import loads every compression library."""
+    """Returns the first executable of that name on PATH. Entries that are not absolute, such as `.`, are ignored.
+
+    With such an entry, the current folder, which may be a cloned project, would choose the programs that we start. Every
+    program is looked up here. `shutil.which` finds the same ones otherwise, and its import loads every compression library.
+    """
     if os.path.dirname(name):
         return name if _is_executable(name) else None
     if path is None:
         path = os.environ.get("PATH", os.defpath)
-    for folder in path.split(os.pathsep) if path else ():
+    for folder in absolute_entries(path):
         file = os.path.join(folder, name)
         if _is_executable(file):
             return file
     return None
+
+
+def absolute_entries(path: str) -> list[str]:
+    return [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+
+
+def safe_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Returns the environment for a program that looks up others itself: with only the absolute entries of PATH."""
+    given = dict(os.environ if environment is None else environment)
+    if "PATH" in given:
+        given["PATH"] = os.pathsep.join(absolute_entries(given["PATH"]))
+    return given
 
 
 def _is_executable(file: str) -> bool:

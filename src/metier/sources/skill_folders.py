@@ -4,7 +4,7 @@ A flat folder of ten thousand skills costs one scandir and one stat each. The se
 disk: at most `depth` levels and `directories` folders that are not skills. It does not search inside a skill or in folders
 such as `.git`, and follows no link out of its root. Folders that were not searched are reported as warnings.
 
-Every start imports this module, so it imports only `os` and `stat`.
+Every start imports this module, so it imports little.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from __future__ import annotations
 import os
 from stat import S_ISLNK, S_ISREG
 
+from metier.generated_names import GENERATED_NAMES
+
 __all__ = ["DEPTH", "DIRECTORIES", "SKIPPED_NAMES", "FolderSearch", "find_skill_folders"]
 
 DEPTH = 6
 DIRECTORIES = 2_000
-SKIPPED_NAMES = frozenset({
-    ".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache",
-    ".ruff_cache", ".pytest_cache", ".cache", ".idea", ".vscode", ".Trash", ".DS_Store",
-})  # fmt: skip
+SKIPPED_NAMES = GENERATED_NAMES
 
 
 class FolderSearch:

@@ -6,7 +6,7 @@ from .codes import CODES, Code, Verdict, apply_verdict, problem
 from .document import MAX_FRONTMATTER_BYTES, Document, split_document
 from .extensions import EXTENSION_KEYS, EXTENSION_SPELLINGS, Extensions, Parameter, ParameterType, Toolset, Triggers
 from .fields import SkillName, format_tools, is_name, parse_tools
-from .files import SKILL_FILE, FileEntry, Files, MemoryFiles, resource_path, too_large_error
+from .files import SKILL_FILE, FileEntry, Files, Link, LinkedFiles, MemoryFiles, OwnFiles, resource_path, too_large_error
 from .manifest import STANDARD_KEYS, Manifest, manifest_from
 from .parse import ParseResult, parse
 from .report import Problem, Report, Severity
@@ -44,9 +44,12 @@ __all__ = [
     "Files",
     "FixResult",
     "Json",
+    "Link",
+    "LinkedFiles",
     "Manifest",
     "MapNode",
     "MemoryFiles",
+    "OwnFiles",
     "Parameter",
     "ParameterType",
     "ParseResult",

@@ -6,14 +6,15 @@ implementation sees it, so disk, archive and memory agree on the meaning of `..`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
 from metier.errors import NotFoundError, RefusedError
+from metier.generated_names import is_generated
 from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
-__all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "resource_path"]
+__all__ = ["SKILL_FILE", "FileEntry", "Files", "Link", "LinkedFiles", "MemoryFiles", "OwnFiles", "resource_path"]
 
 SKILL_FILE = "SKILL.md"
 _LONGEST_PATH = 1024
@@ -30,6 +31,13 @@ class FileEntry:
     executable: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    path: str
+    target: str
+    """Relative to the link's own folder, as in a file system."""
+
+
 @runtime_checkable
 class Files(Protocol):
     """Access to the files of a skill. Paths have passed `resource_path`; an implementation still never leaves its root."""
@@ -43,6 +51,29 @@ class Files(Protocol):
 
     def list(self) -> Iterable[FileEntry]:
         """Returns every ordinary file, sorted by path."""
+
+
+@runtime_checkable
+class LinkedFiles(Files, Protocol):
+    """Files of which some can be read under a second name. The listing has only their own names."""
+
+    @property
+    def links(self) -> tuple[Link, ...]: ...
+
+
+class OwnFiles:
+    """The files of the author, for listings and copies: all but those that tools write, such as `node_modules`."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        return self._files.read(path, limit=limit)
+
+    def list(self) -> Iterator[FileEntry]:
+        return (entry for entry in self._files.list() if not is_generated(entry.path))
 
 
 def resource_path(text: str) -> str:

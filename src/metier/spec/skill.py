@@ -9,7 +9,7 @@ from metier.values import dataclass, replace
 
 from .codes import Verdict, problem
 from .document import Document, split_document
-from .files import SKILL_FILE, FileEntry, Files, resource_path
+from .files import SKILL_FILE, FileEntry, Files, OwnFiles, resource_path
 from .manifest import Manifest
 from .parse import ParseResult, parse
 from .report import Report, Severity
@@ -82,9 +82,10 @@ class Skill:
         return self.files.read(resource_path(path), limit=limit)
 
     def resources(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """Returns the skill's other files, or those of one folder such as `scripts`."""
+        """Returns the author's other files, or those of one folder such as `scripts`."""
         prefix = folder.rstrip("/") + "/" if folder else ""
-        return tuple(entry for entry in self.files.list() if entry.path != SKILL_FILE and entry.path.startswith(prefix))
+        found = OwnFiles(self.files).list()
+        return tuple(entry for entry in found if entry.path != SKILL_FILE and entry.path.startswith(prefix))
 
 
 def load(files: Files, *, folder: str | None = None, parsed: ParseResult | None = None) -> Skill:

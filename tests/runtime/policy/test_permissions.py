@@ -468,3 +468,21 @@ def test_what_a_pattern_grants_a_real_shell_runs_as_exactly_those_words(only_git
     words = plain_words(command)
     assert done.stdout == "[git]" + "".join(f"<{word}>" for word in words[1:]), (command, done)
     assert sorted(file.name for file in only_git.iterdir()) == ["git"]
+
+
+def test_a_skill_that_cannot_be_bound_to_a_version_is_asked_about_every_time() -> None:
+    """Its digest is empty, for instance because it has too many files; an approval of it would hold for every version."""
+    approvals = MemoryApprovals()
+    asked: list[Question] = []
+
+    def always(question: Question) -> ApprovalAnswer:
+        asked.append(question)
+        return ApprovalAnswer.ALWAYS
+
+    permissions = Permissions(approvals=approvals, approve=always)
+    for _ in range(2):
+        decision = permissions.authorise(ToolRequest(tool="Network"), Requester(name="big"))
+        assert (decision.verdict, decision.rule) == (PolicyVerdict.ALLOW, "approved once")
+    assert (len(asked), approvals.of_skill("big")) == (2, ())
+    approvals.add("big", "", "Network")
+    assert permissions.decide(ToolRequest(tool="Network"), Requester(name="big")).verdict is PolicyVerdict.ASK

@@ -71,7 +71,8 @@ def test_e04_the_environment_is_exactly_what_we_say(
     results = stage.results("e04", level, environment={"COLOUR": "blue"}, secrets={"API_KEY": "given"})
     # bubblewrap sets PWD, Python may set LC_CTYPE.
     names = set(results) - {"PWD", "LC_CTYPE"}
-    assert names == {"PATH", "LANG", "HOME", "TMPDIR", "SKILL_DIR", "COLOUR", "API_KEY"}
+    assert names == {"PATH", "LANG", "HOME", "TMPDIR", "SKILL_DIR", "PYTHONPYCACHEPREFIX", "COLOUR", "API_KEY"}
+    assert results["PYTHONPYCACHEPREFIX"] == results["HOME"] + "/.pycache"
     assert results["PATH"] == "/usr/local/bin:/usr/bin:/bin"
     assert results["HOME"] == results["TMPDIR"]
     assert results["SKILL_DIR"] == str(stage.skill)

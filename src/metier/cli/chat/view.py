@@ -165,7 +165,8 @@ class _Tight:
     """Markdown without the empty lines that tables and code put around themselves: blocks are one line apart."""
 
     def __init__(self, text: str) -> None:
-        self._markdown = Markdown(text)
+        # A link is shown with its target: a terminal's own links would show only the words that the text chose.
+        self._markdown = Markdown(text, hyperlinks=False)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = console.render_lines(self._markdown, options, pad=False)

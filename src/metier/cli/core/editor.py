@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 from collections.abc import Mapping
 
 from metier.errors import RefusedError
+from metier.sources import find_command
 
 __all__ = ["edit_file"]
 
@@ -19,8 +19,9 @@ def edit_file(file: str, environment: Mapping[str, str]) -> None:
         words = shlex.split(editor)
     except ValueError:
         words = []
-    if not words or shutil.which(words[0]) is None:
+    program = find_command(words[0], environment.get("PATH")) if words else None
+    if program is None:
         raise RefusedError(f"cannot start the editor {editor!r}", rule="editor", hint=f"set EDITOR; the file is at {file}")
-    status = subprocess.run([*words, file], check=False).returncode
+    status = subprocess.run([program, *words[1:], file], check=False).returncode
     if status:
         raise RefusedError(f"the editor exited with status {status}", rule="editor", hint=f"the file is at {file}")

@@ -91,7 +91,11 @@ def _encode(text: str) -> bytes:
 def _page(output: bytes, *, colour: bool) -> None:
     import click
 
+    from metier.sources import safe_environment
+
     os.environ.setdefault("LESS", "-FRX")
+    # click looks up the pager on PATH.
+    os.environ.update(safe_environment())
     click.echo_via_pager(output.decode("utf-8", "replace"), color=colour)
 
 

@@ -17,7 +17,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
-from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimate_tokens, load
+from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, OwnFiles, estimate_tokens, load
 
 __all__ = ["show"]
 
@@ -62,7 +62,7 @@ def _body_lines(body: str, terminal: Terminal) -> Iterator[str]:
     safe = "".join(char if char.isprintable() or char == "\n" else " " for char in body)
     console = Console(width=min(terminal.width or 80, 100), force_terminal=terminal.colour, no_color=not terminal.colour)
     with console.capture() as captured:
-        console.print(Markdown(safe))
+        console.print(Markdown(safe, hyperlinks=False))
     yield from captured.get().splitlines()
 
 
@@ -99,7 +99,7 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
 def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
     origin = _origin(app, entry)
     held = app.skills.files_of(entry, offline=True)
-    files = list(held.list())
+    files = list(OwnFiles(held).list())
     body = _body(held, entry)
     manifest = entry.manifest
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -17,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from metier.errors import MetierError, RefusedError, UnavailableError
+from metier.sources import find_command, safe_environment
 from metier.values import dataclass, field
 
 from .git_errors import explain
@@ -114,9 +114,9 @@ class GitProgram:
 
 def find_git(environment: Mapping[str, str], *, timeout: float = 120.0, cancelled: threading.Event | None = None) -> GitProgram:
     """Finds git on PATH and reads the user's settings. Raises UnavailableError."""
-    # A relative entry of PATH would let the current folder choose the program.
-    places = [place for place in environment.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(place)]
-    path = shutil.which("git", path=os.pathsep.join(places) or "/nonexistent")
+    # git looks up ssh and its own commands.
+    environment = safe_environment(environment)
+    path = find_command("git", environment.get("PATH", os.defpath))
     if path is None:
         raise UnavailableError("git is not installed", retryable=False,
                           hint="install git, or name an archive: https://host/skill.zip")  # fmt: skip

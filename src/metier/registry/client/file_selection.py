@@ -9,7 +9,7 @@ from pathspec import GitIgnoreSpec
 
 from metier.errors import UsageError
 from metier.sources import DiskFiles
-from metier.spec import FileEntry, Files, resource_path
+from metier.spec import FileEntry, Files, OwnFiles, resource_path
 
 __all__ = ["SelectedFiles", "select_files"]
 
@@ -37,7 +37,7 @@ def select_files(folder: str) -> SelectedFiles:
     files = DiskFiles(folder)
     rules = _rules(files.folder)
     kept, left_out = [], []
-    for entry in files.list():
+    for entry in OwnFiles(files).list():
         if os.path.basename(entry.path) in _NEVER:
             continue
         if _is_ignored(os.path.join(files.folder, entry.path), rules):

@@ -109,6 +109,7 @@ class Requester:
     name: str
     tools: tuple[str, ...] = ()
     digest: Callable[[], str] = lambda: ""
+    """Returns an empty text if the skill cannot be bound to a version; then no approval is stored or applied."""
     bundled: bool = False
     origin: str = ""
     """The owner, if it is on another server."""
@@ -209,7 +210,7 @@ class Permissions:
         if not approvals:
             return None
         digest = skill.digest()
-        for approval in approvals:
+        for approval in approvals if digest else ():
             if approval.digest == digest and ToolPattern.parse(approval.pattern).grants(request, which=self.which):
                 return PolicyDecision(
                     verdict=PolicyVerdict.ALLOW, rule=f"approved: {approval.pattern}", argv=self._argv(request)
@@ -233,7 +234,8 @@ class Permissions:
         digest = skill.digest()
         given = self.approve(Question(skill=skill.name, digest=digest, request=request, reason=decision.rule))
         answer = wait_for(given) if inspect.isawaitable(given) else given
-        if answer is True or answer == ApprovalAnswer.ONCE:
+        # An approval that is bound to no version would hold for every version.
+        if answer is True or answer == ApprovalAnswer.ONCE or (answer == ApprovalAnswer.ALWAYS and not digest):
             return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule="approved once", argv=self._argv(request))
         if answer == ApprovalAnswer.ALWAYS:
             self.approvals.add(skill.name, digest, str(request))

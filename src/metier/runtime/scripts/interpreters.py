@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from metier.errors import RefusedError, UnavailableError
+from metier.sources import find_command, safe_environment
 from metier.values import dataclass
 
 __all__ = ["Interpreters", "ScriptCommand", "declared_dependencies", "kind_of"]
@@ -34,11 +34,34 @@ _HINTS = {
 }  # fmt: skip
 _SHEBANG = re.compile(rb"#!\s*([^\r\n]*)")
 _METADATA = re.compile(r"^# /// script\s*$\n((?:^#(?: .*)?$\n)*?)^# ///\s*$", re.MULTILINE)
+# Bytecode is read only from the folders that Python itself has at the start. Elsewhere it could differ from the source that was
+# scanned, and bytecode can say that Python must not compare the two (PEP 552). `-X pycache_prefix` does the same, but compiles
+# the standard library in every run, which takes 160 ms.
 # The script's folder is last in sys.path: a script can import files beside it, but they cannot replace the standard library.
-_PYTHON = (
-    "import sys;sys.argv.pop(0);__file__=sys.argv[0];sys.path.append(__file__.rpartition('/')[0]);del sys;"
-    "exec(compile(open(__file__,'rb').read(),__file__,'exec'))"
-)
+_PYTHON = """\
+def start():
+    import sys
+    from _frozen_importlib_external import SourceFileLoader, SourcelessFileLoader
+    own = tuple(f"{path}/" for path in sys.path)
+    cached, sourceless = SourceFileLoader.get_code, SourcelessFileLoader.get_code
+    def compiled(self, name):
+        path = self.get_filename(name)
+        if path.startswith(own):
+            return cached(self, name)
+        return self.source_to_code(self.get_data(path), path)
+    def refused(self, name):
+        path = self.get_filename(name)
+        if path.startswith(own):
+            return sourceless(self, name)
+        raise ImportError(f"{path} is compiled code, and a skill's scripts import only source files", name=name, path=path)
+    SourceFileLoader.get_code, SourcelessFileLoader.get_code = compiled, refused
+    sys.argv.pop(0)
+    sys.path.append(sys.argv[0].rpartition("/")[0])
+    return sys.argv[0]
+__file__ = start()
+del start
+exec(compile(open(__file__, "rb").read(), __file__, "exec"))
+"""
 _MIN_LINES = 4
 _LAYOUT = "import sys,sysconfig as s;print(sys.executable,sys.prefix,sys.base_prefix,*set(s.get_paths().values()),sep='\\n')"
 
@@ -89,7 +112,7 @@ def declared_dependencies(data: bytes) -> tuple[str, ...]:
 class Interpreters:
     """The interpreters of this machine. `which` finds a command on the user's PATH; `home` is never made readable."""
 
-    def __init__(self, *, which: Callable[[str], str | None] = shutil.which, home: str | None = None) -> None:
+    def __init__(self, *, which: Callable[[str], str | None] = find_command, home: str | None = None) -> None:
         self._which = which
         self._home = os.path.realpath(home or os.path.expanduser("~"))
 
@@ -220,10 +243,10 @@ def _is_program(path: str) -> bool:
 def _layout(python: str) -> tuple[str, ...]:
     """Returns executable, prefix, base prefix and library folders, as that Python reports them, also through a shim."""
     try:
-        done = subprocess.run([python, "-I", "-c", _LAYOUT], capture_output=True, text=True, check=True, timeout=20)
+        done = _output([python, "-I", "-c", _LAYOUT])
     except (OSError, subprocess.SubprocessError):
         raise _missing("python") from None
-    lines = tuple(done.stdout.split("\n")[:-1])
+    lines = tuple(done.split("\n")[:-1])
     if len(lines) < _MIN_LINES or not all(map(os.path.isabs, lines)):
         raise UnavailableError(f"the script needs Python, but {python} does not work",
                           hint="repair it, or put a working python3 before it on PATH", retryable=False)  # fmt: skip
@@ -233,10 +256,17 @@ def _layout(python: str) -> tuple[str, ...]:
 @cache
 def _version(program: str) -> tuple[int, ...]:
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=20)
+        done = _output([program, "--version"])
     except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(map(int, re.findall(r"\d+", done.stdout)[:3]))
+    return tuple(map(int, re.findall(r"\d+", done)[:3]))
+
+
+def _output(words: Sequence[str]) -> str:
+    # A shim is a shell script, which looks up programs itself.
+    return subprocess.run(
+        words, capture_output=True, text=True, check=True, timeout=20, env=safe_environment(), stdin=subprocess.DEVNULL
+    ).stdout
 
 
 def _typescript_options(version: tuple[int, ...]) -> tuple[str, ...] | None:

@@ -200,7 +200,9 @@ def _load(session: Session) -> ToolFunction:
 def _unload(session: Session) -> ToolFunction:
     async def call(arguments: dict[str, Json]) -> ToolReply:
         removed = await in_thread(session.deactivate, str(arguments["skill_name"]), by=ActivatedBy.MODEL)
-        return ToolReply(text=f"Unloaded: {', '.join(removed)}. Do not follow its instructions any longer.")
+        return ToolReply(
+            text=f"Unloaded: {escape_output(one_line(', '.join(removed)))}. Do not follow its instructions any longer."
+        )
 
     return call
 
@@ -252,7 +254,7 @@ def _listing(files: Sequence[FileEntry]) -> str:
     lines = [f"{one_line(entry.path)}  {entry.size:,} bytes" for entry in files[:_MAX_LISTED]]
     if len(files) > _MAX_LISTED:
         lines.append(f"{len(files) - _MAX_LISTED:,} more files are not listed")
-    return "\n".join(lines)
+    return escape_output("\n".join(lines))
 
 
 def _run(session: Session) -> ToolFunction:

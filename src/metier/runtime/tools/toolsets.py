@@ -1,43 +1,36 @@
 """Python toolsets of a skill, loaded into this process: only with the user's consent, and isolated from other modules.
 
 `toolsets: ["toolsets/index:HelloToolset"]` names a module inside the skill and something in it: a function, a list of
-functions, or a class whose public methods are the tools. Functions with type hints become tools. The modules of one
-skill use relative imports (`from .words import greeting`). They are read through the skill's files, so no link leads out and
-no bytecode is written. They have a package name of their own, and are unloaded when the skill is deactivated.
+functions, or a class whose public methods are the tools. Functions with type hints become tools.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
 import itertools
 import json
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from pathlib import PurePath
-from threading import RLock
-from types import ModuleType
 from typing import Any
 
+from metier.archive import digest_of_hashes
 from metier.disclosure import escape_output
 from metier.errors import MetierError, RefusedError, ToolFailedError
 from metier.runtime.policy.permissions import Permissions, Requester
-from metier.spec import Files, Json, Skill, Toolset
-from metier.values import dataclass
+from metier.runtime.skill_access import Hashes, approval_hashes
+from metier.spec import Json, Skill, Toolset
+from metier.values import dataclass, replace
 
 from .schema import schema_of_function
 from .tool import ToolReply, safe_description, safe_schema
+from .toolset_imports import SkillFinder
 
 __all__ = ["LoadedToolsets", "SessionToolsets", "ToolsetFunction", "load_toolsets"]
 
-_MAX_MODULE_BYTES = 1024 * 1024
 _MAX_REPLY = 100_000
 _numbers = itertools.count(1)
-_importing = RLock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +67,7 @@ class LoadedToolsets:
     functions: tuple[ToolsetFunction, ...] = ()
     problems: tuple[str, ...] = ()
     """One sentence for each toolset that could not be loaded."""
-    finder: _SkillFinder | None = None
+    finder: SkillFinder | None = None
 
     def unload(self) -> None:
         if self.finder is not None:
@@ -95,13 +88,16 @@ class SessionToolsets:
         if not declared or (known is not None and (known.finder is not None or not ask)):
             return ()
         try:
-            self._permissions.authorise_toolsets(declared, requester, ask=ask)
+            # Hashed once: the decision is about the same bytes as the import.
+            hashes = approval_hashes(skill.files)
+            checked = replace(requester, digest=lambda: digest_of_hashes(hashes))
+            self._permissions.authorise_toolsets(declared, checked, ask=ask)
         except RefusedError as refused:
             self._refused(skill.name, refused)
             # Recorded, so that the next turn does not ask the user again.
             self._loaded[skill.name] = LoadedToolsets(problems=(f"{refused}; {refused.hint}",))
         else:
-            self._loaded[skill.name] = load_toolsets(skill)
+            self._loaded[skill.name] = load_toolsets(skill, hashes)
         return self._loaded[skill.name].problems
 
     def functions(self, name: str) -> tuple[ToolsetFunction, ...]:
@@ -118,9 +114,9 @@ class SessionToolsets:
             self.unload(name)
 
 
-def load_toolsets(skill: Skill) -> LoadedToolsets:
-    """Imports every toolset that the skill declares. The caller must have the user's consent."""
-    finder = _SkillFinder(skill.files, f"_metier_skill_{next(_numbers)}")
+def load_toolsets(skill: Skill, hashes: Hashes) -> LoadedToolsets:
+    """Imports every toolset that the skill declares. The caller must have the user's consent for files with these hashes."""
+    finder = SkillFinder(skill.files, hashes, f"_metier_skill_{next(_numbers)}")
     functions: dict[str, ToolsetFunction] = {}
     problems: list[str] = []
     for toolset in skill.manifest.extensions.toolsets:
@@ -130,81 +126,6 @@ def load_toolsets(skill: Skill) -> LoadedToolsets:
         except (Exception, SystemExit) as error:  # code of a skill may raise anything
             problems.append(f"cannot load toolset {toolset} of {skill.name}: {type(error).__name__}: {error}")
     return LoadedToolsets(functions=tuple(functions.values()), problems=tuple(problems), finder=finder)
-
-
-class _SkillFinder(MetaPathFinder, Loader):
-    """Imports the modules of one skill from its files, in a package of its own."""
-
-    def __init__(self, files: Files, package: str) -> None:
-        self.files = files
-        self.package = package
-
-    def load(self, toolset: Toolset) -> object:
-        path = sys.path
-        kept, before = list(path), set(sys.modules)
-        with _importing:
-            sys.meta_path.insert(0, self)
-            try:
-                module = importlib.import_module(f"{self.package}.{toolset.module.replace('/', '.')}")
-            finally:
-                # Changes to sys.path, and imports from the skill's folder under a plain name, must not affect other code.
-                sys.path = path
-                path[:] = kept
-                sys.meta_path.remove(self)
-                self._unload_others(before)
-        if not hasattr(module, toolset.name):
-            raise ImportError(f"{toolset.module}.py has no {toolset.name!r}")
-        # Last in sys.meta_path while the skill is active, for imports inside functions.
-        if self not in sys.meta_path:
-            sys.meta_path.append(self)
-        return getattr(module, toolset.name)
-
-    def remove(self) -> None:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        for name in [name for name in sys.modules if name == self.package or name.startswith(f"{self.package}.")]:
-            del sys.modules[name]
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None = None,  # noqa: ARG002
-        target: ModuleType | None = None,  # noqa: ARG002
-    ) -> ModuleSpec | None:
-        if fullname != self.package and not fullname.startswith(f"{self.package}."):
-            return None
-        inner = fullname[len(self.package) + 1 :].replace(".", "/")
-        for origin, is_package in ((f"{inner}/__init__.py", True), (f"{inner}.py", False)):
-            if inner and self._has(origin):
-                return ModuleSpec(fullname, self, origin=origin, is_package=is_package)
-        if not inner or any(entry.path.startswith(f"{inner}/") for entry in self.files.list()):
-            return ModuleSpec(fullname, self, is_package=True)
-        return None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:  # noqa: ARG002
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
-        if spec is not None and spec.origin is not None:
-            source = self.files.read(spec.origin, limit=_MAX_MODULE_BYTES)
-            folder = getattr(self.files, "folder", "")
-            module.__file__ = f"{folder}/{spec.origin}" if folder else spec.origin
-            exec(compile(source, module.__file__, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
-
-    def _has(self, path: str) -> bool:
-        try:
-            self.files.read(path, limit=_MAX_MODULE_BYTES)
-        except (MetierError, OSError):
-            return False
-        return True
-
-    def _unload_others(self, before: set[str]) -> None:
-        folder = getattr(self.files, "folder", None)
-        for name in set(sys.modules) - before:
-            file = getattr(sys.modules[name], "__file__", None) or ""
-            if folder and file.startswith(f"{folder}/") and not name.startswith(self.package):
-                del sys.modules[name]
 
 
 def _tools_in(value: object, toolset: Toolset) -> Iterator[ToolsetFunction]:

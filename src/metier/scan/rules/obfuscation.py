@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import islice
 
 from metier.lazy import lazy_pattern
@@ -37,6 +38,9 @@ _DOCUMENTS = tuple(
     )
 )
 _ENCRYPTED = 0x1
+_COMPILED = tuple(words(".jsc .luac .rbc .elc .beam .dex"))
+# Bits of the second word of a .pyc file (PEP 552).
+_HASHED, _COMPARED = 0b01, 0b10
 
 
 def judge_obfuscation(text: SkillText, collector: FindingCollector) -> None:
@@ -68,7 +72,8 @@ def judge_obfuscation(text: SkillText, collector: FindingCollector) -> None:
         collector.add("SK703", f"a line has {longest:,} characters", file=text.path, confidence=Confidence.LOW)
 
 
-def judge_binary(path: str, data: bytes, collector: FindingCollector) -> None:
+def judge_binary(path: str, data: bytes, paths: Collection[str], collector: FindingCollector) -> None:
+    """Judges a binary file. `paths` are those of all files of the skill."""
     low = path.lower()
     extension = low.rpartition(".")[2]
     program, archive = program_kind(data), archive_kind(data)
@@ -79,7 +84,9 @@ def judge_binary(path: str, data: bytes, collector: FindingCollector) -> None:
             collector.add("SK707", f"{program} with the extension .{extension}", file=path, confidence=Confidence.HIGH)
         collector.add("SK704", program, file=path)
     elif low.endswith((".pyc", ".pyo")):
-        collector.add("SK704", "compiled Python", file=path, confidence=Confidence.LOW if "__pycache__" in low else None)
+        _judge_bytecode(path, data, paths, collector)
+    elif low.endswith(_COMPILED):
+        collector.add("SK708", "compiled code", file=path)
     elif archive and not low.endswith(_DOCUMENTS):
         if low.endswith((*_PICTURES, ".txt", ".md", ".pdf")):
             collector.add("SK707", f"{archive} with the extension .{extension}", file=path)
@@ -90,3 +97,22 @@ def judge_binary(path: str, data: bytes, collector: FindingCollector) -> None:
             collector.add("SK705", archive, file=path, confidence=confidence)
     elif is_image(data):
         judge_image(path, data, collector)
+
+
+def _judge_bytecode(path: str, data: bytes, paths: Collection[str], collector: FindingCollector) -> None:
+    folder, _, name = path.rpartition("/")
+    is_cached = folder.rpartition("/")[2] == "__pycache__"
+    source = f"{folder.rpartition('__pycache__')[0] if is_cached else f'{folder}/'}{name.partition('.')[0]}.py".lstrip("/")
+    flags = int.from_bytes(data[4:8], "little")
+    if flags & _HASHED and not flags & _COMPARED:
+        what, confidence = "compiled Python that runs without a comparison with its source", Confidence.HIGH
+    elif source not in paths and not is_cached:
+        what, confidence = "compiled Python in the place of its source", Confidence.HIGH
+    elif source not in paths or not is_cached:
+        what, confidence = "compiled Python that no import uses", Confidence.MEDIUM
+    elif flags & _HASHED:
+        # Valid wherever it is unpacked, unlike the usual bytecode, which holds the time of its source.
+        what, confidence = "compiled Python that runs in the place of its source", Confidence.MEDIUM
+    else:
+        what, confidence = "compiled Python", Confidence.LOW
+    collector.add("SK708", what, file=path, confidence=confidence)

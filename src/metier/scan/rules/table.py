@@ -253,6 +253,10 @@ RULES: dict[str, Rule] = {
         Rule("SK707", "disguised-file", "obfuscation", MEDIUM, MACHINE, "ASI04", "AITech-9.2",
              "The content of a file does not match its extension.",
              "give the file the right extension"),
+        Rule("SK708", "bytecode", "obfuscation", MEDIUM, MACHINE, "ASI05", "AITech-9.2",
+             "Compiled code cannot be reviewed, and an interpreter may run it in the place of its source. metier imports no "
+             "bytecode of a skill; other agents do.",
+             "delete the compiled files, such as `__pycache__`, and ship the source"),
 
         # Dependencies, triggers and scope.
         Rule("SK801", "unpinned-dependency", "dependency", LOW, MACHINE, "ASI04", "AITech-9.3",

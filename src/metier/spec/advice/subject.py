@@ -13,7 +13,7 @@ from itertools import islice
 from metier.errors import NotFoundError
 from metier.spec.codes import problem
 from metier.spec.document import Document
-from metier.spec.files import SKILL_FILE, FileEntry, Files
+from metier.spec.files import SKILL_FILE, FileEntry, Files, OwnFiles
 from metier.spec.manifest import Manifest
 from metier.spec.parse import parse
 from metier.spec.report import Problem
@@ -87,7 +87,7 @@ def read_subject(files: Files, folder: str | None) -> LintSubject | None:
         return None
     if parsed.manifest is None:
         return None
-    entries = list(islice(files.list(), _MOST_FILES + 1))
+    entries = list(islice(OwnFiles(files).list(), _MOST_FILES + 1))
     texts, is_whole = _texts(files, entries)
     lines = tuple(islice(_lines(parsed.body, parsed.document.body_line), _MOST_LINES + 1))
     return LintSubject(

@@ -24,8 +24,7 @@ def main() -> None:
         os.symlink(sys.executable, os.path.join(tools, name))
     path = tools + os.pathsep + os.environ["PATH"]
     # Unbuffered, or Python would print its errors before its output, as on no terminal.
-    python = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
-    environment = {**os.environ, **python, "PATH": path, "SKILL_DIR": plan["folder"]}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PATH": path, "SKILL_DIR": plan["folder"]}
     done = []
     for command in plan["commands"]:
         started = time.monotonic()

@@ -18,6 +18,10 @@ class Watcher:
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
 
+    def pytest_load_initial_conftests(self) -> None:
+        # pytest keeps rewritten tests as bytecode. It must not read any from the skill; its own modules are loaded by now.
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"]
+
     def pytest_runtest_logreport(self, report: Report) -> None:
         name = report.nodeid.partition("::")[2]
         row = self.rows.setdefault(report.nodeid, {"name": name, "status": "passed", "seconds": 0.0})
