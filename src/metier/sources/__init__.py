@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .loader import SkillLoader, load_folder
     from .local_machine import LocalMachine, find_command
     from .metadata_cache import MetadataCache
+    from .project_paths import inner_file, inner_folder, open_folder
+    from .regular_file import open_regular, read_regular
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
@@ -44,9 +46,14 @@ __all__ = [
     "find_command",
     "find_skill_folders",
     "fix_skill_folder",
+    "inner_file",
+    "inner_folder",
     "load_folder",
     "open_embeddings",
+    "open_folder",
+    "open_regular",
     "open_selector",
+    "read_regular",
     "refuse_bundled",
     "replace_bytes",
     "replace_text",
@@ -64,9 +71,11 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.atomic_write": ("create_private_file", "file_lock", "replace_bytes", "replace_text"),
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
             "metier.sources.disk_files": ("DiskFiles",),
+            "metier.sources.project_paths": ("inner_file", "inner_folder", "open_folder"),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
             "metier.sources.local_machine": ("LocalMachine", "find_command"),
             "metier.sources.metadata_cache": ("MetadataCache",),
+            "metier.sources.regular_file": ("open_regular", "read_regular"),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
             "metier.sources.skill_writer": (
