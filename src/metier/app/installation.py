@@ -53,7 +53,7 @@ class Installation:
 
         return InstallScope(
             level=level, root=self.paths.home if level is ScopeLevel.USER else self.paths.folder, home=self.paths.user_home,
-            plugins=self.plugins_dir, environment=self.environment,
+            plugins=self.plugins_dir, environment=self.environment, metier_home=self.paths.home,
         )  # fmt: skip
 
     def store(self, level: ScopeLevel) -> SkillStore:
