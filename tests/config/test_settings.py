@@ -328,7 +328,7 @@ def test_a_file_that_is_not_utf_8_is_bad_configuration(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_a_file_is_bad_configuration(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="not a file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         read_settings([tmp_path], environment={})
 
 

@@ -75,7 +75,7 @@ class App:
 
         return LocalSkills(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            is_trusted=self.is_trusted, installation=self.installation,
+            is_trusted=self.is_trusted, trusts=self.trust.covers, installation=self.installation,
         )  # fmt: skip
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,8 @@ class LocalSkills:
     settings: Settings
     environment: Mapping[str, str]
     is_trusted: bool
+    trusts: Callable[[str], bool]
+    """Returns True if the user trusts a folder."""
     installation: Installation
 
     @cached_property
@@ -71,6 +73,7 @@ class LocalSkills:
             project=self.paths.folder,
             project_trusted=self.is_trusted,
             skills_dir=self.settings.path("skills.dir"),
+            is_trusted=self.trusts,
         )
 
     @property
@@ -101,7 +104,8 @@ class LocalSkills:
         """Yields the catalog as it is, then an update for each change on disk."""
         from metier.sources import watch
 
-        return watch(self.places, self.fresh_catalog, stop=stop, files=files)
+        places = [place for place in self.places if not place.leads_to]
+        return watch(places, self.fresh_catalog, stop=stop, files=files)
 
     @cached_property
     def loader(self) -> SkillLoader:

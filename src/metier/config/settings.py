@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from metier.errors import ConfigError, NotFoundError, nearest
+from metier.errors import ConfigError, NotFoundError, RefusedError, nearest
 from metier.values import dataclass
 
 from .keys import KEYS, SettingKey, SettingKind, SettingValue
@@ -142,15 +141,20 @@ def check_value(
 
 def _from_file(file: str, warnings: list[str], home: str | None, *, project: str | None = None) -> Iterator[Setting]:
     try:
-        if not stat.S_ISREG(os.stat(file).st_mode):
-            # Reading a pipe would block until a writer opens it.
-            raise ConfigError("not a file", file=file, hint="put a TOML file in its place")
-        with open(file, "rb") as stream:
-            text = stream.read().decode("utf-8")
+        if not os.path.lexists(file):
+            return
+        # Imported here: most homes have no configuration.
+        from metier.sources import inner_file, read_regular
+
+        with inner_file(file, inside=project) as (folder, name):
+            text = read_regular(name, dir_fd=folder).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return
     except UnicodeDecodeError as error:
         raise ConfigError("not UTF-8 text", file=file, hint="save the file as UTF-8") from error
+    except RefusedError:
+        warnings.append(f"{file}: ignored, because it is a link out of the project")
+        return
     except OSError as error:
         raise ConfigError(
             f"cannot be read: {(error.strerror or 'error').lower()}", file=file, hint="check its permissions"
