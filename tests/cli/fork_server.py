@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 from importlib import import_module, util
@@ -56,6 +57,8 @@ def _warm_up() -> None:
 
 def _run(request: dict[str, Any]) -> int:
     try:
+        # A command that hangs is ended by SIGALRM, which shows as its exit code.
+        signal.alarm(request["seconds"])
         os.environ.clear()
         os.environ.update(request["environment"])
         os.chdir(request["folder"])

@@ -23,6 +23,7 @@ __all__ = ["METIER", "ForkServer", "Ran", "Shell", "escapes", "plain"]
 
 METIER = str(Path(sys.executable).with_name("metier"))
 _HERE = Path(__file__).parent
+_PATIENCE_SECONDS = 300
 _WITHOUT_RIGHTS = (
     "/usr/bin/setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search",
 )  # fmt: skip
@@ -104,7 +105,7 @@ class ForkServer:
     def __call__(self, words: tuple[str, ...], *, environment: Mapping[str, str], folder: str, stdin: str) -> Ran:
         out, err = self.folder / "stdout", self.folder / "stderr"
         request = {
-            "words": words, "environment": dict(environment), "folder": folder,
+            "words": words, "environment": dict(environment), "folder": folder, "seconds": _PATIENCE_SECONDS,
             "stdin": stdin, "stdout": str(out), "stderr": str(err),
         }  # fmt: skip
         assert self.process.stdin is not None

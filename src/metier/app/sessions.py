@@ -47,6 +47,17 @@ class Sessions:
 
         return SqliteSessionStore(self.settings.path("session.store") or self.paths.at("sessions.sqlite"))
 
+    @property
+    def is_writable(self) -> bool:
+        """Returns True if sessions and usage can be recorded; False for a read-only home."""
+        import os
+
+        path = self.store.file
+        folder = os.path.dirname(path)
+        while not os.path.exists(folder) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        return os.access(folder, os.W_OK) and (not os.path.exists(path) or os.access(path, os.W_OK))
+
     @cached_property
     def approvals(self) -> FileApprovals:
         from metier.runtime import FileApprovals

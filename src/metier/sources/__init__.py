@@ -6,7 +6,7 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .atomic_write import create_private_file, file_lock, replace_bytes, replace_text
+    from .atomic_write import create_private_file, file_lock, make_private_folder, replace_bytes, replace_text
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
     from .loader import SkillLoader, load_folder
@@ -49,6 +49,7 @@ __all__ = [
     "inner_file",
     "inner_folder",
     "load_folder",
+    "make_private_folder",
     "open_embeddings",
     "open_folder",
     "open_regular",
@@ -68,7 +69,13 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.sources.atomic_write": ("create_private_file", "file_lock", "replace_bytes", "replace_text"),
+            "metier.sources.atomic_write": (
+                "create_private_file",
+                "file_lock",
+                "make_private_folder",
+                "replace_bytes",
+                "replace_text",
+            ),
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
             "metier.sources.disk_files": ("DiskFiles",),
             "metier.sources.project_paths": ("inner_file", "inner_folder", "open_folder"),

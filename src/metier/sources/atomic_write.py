@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 from .project_paths import inner_file, inner_folder
 
-__all__ = ["create_private_file", "file_lock", "replace_bytes", "replace_text"]
+__all__ = ["create_private_file", "file_lock", "make_private_folder", "replace_bytes", "replace_text"]
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -26,11 +27,14 @@ def replace_bytes(file: str, data: bytes, *, mode: int = 0o600, inside: str | No
     many users keep their configuration in a dotfiles repository; with `inside`, only within that folder, which is a project.
     """
     if inside is None:
-        os.makedirs(os.path.dirname(os.path.realpath(file)), mode=0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(os.path.realpath(file)))
     with inner_file(file, inside=inside, create=True) as (folder, name):
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            mode = stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else mode
+            if not stat.S_ISREG(status.st_mode):
+                # Above all a device that a link leads to: a rename would put a file in its place.
+                raise OSError(errno.EINVAL, "not a regular file", file)
+            mode = stat.S_IMODE(status.st_mode)
         descriptor, temporary = create_private_file("", f".{name}.", dir_fd=folder)
         try:
             with os.fdopen(descriptor, "wb") as stream:
@@ -46,6 +50,17 @@ def replace_bytes(file: str, data: bytes, *, mode: int = 0o600, inside: str | No
                 # Not the temporary name, which the user has never seen.
                 error.filename, error.filename2 = file, None
             raise
+
+
+def make_private_folder(folder: str) -> None:
+    """Makes a folder that only its owner can enter. Missing parents are as private, which `os.makedirs` does not do."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    if parent and parent != folder:
+        make_private_folder(parent)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
 
 
 def create_private_file(folder: str, prefix: str, *, dir_fd: int | None = None) -> tuple[int, str]:
@@ -73,7 +88,7 @@ def file_lock(file: str, *, inside: str | None = None) -> Iterator[None]:
                 fcntl.flock(folder, fcntl.LOCK_EX)
             yield
         return
-    os.makedirs(os.path.dirname(file) or ".", mode=0o700, exist_ok=True)
+    make_private_folder(os.path.dirname(file) or ".")
     descriptor = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from metier.catalog import Offer
 
+from .atomic_write import make_private_folder
+
 __all__ = ["MetadataCache"]
 
 _VERSION = 4
@@ -85,7 +87,7 @@ class MetadataCache:
             return otherwise
 
     def _open(self) -> sqlite3.Connection:
-        os.makedirs(os.path.dirname(self.file) or ".", mode=0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(self.file) or ".")
         db = sqlite3.connect(self.file, timeout=1.0, isolation_level="IMMEDIATE")
         try:
             _prepare(db)

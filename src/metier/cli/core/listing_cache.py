@@ -123,7 +123,9 @@ def save_listing(output: bytes) -> None:
     import sqlite3
 
     try:
-        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+        from metier.sources import make_private_folder
+
+        make_private_folder(os.path.dirname(file))
         db = sqlite3.connect(file, timeout=0.2)
         try:
             db.execute("pragma synchronous = off")
