@@ -20,7 +20,7 @@ from .paths import Paths
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
-    from metier.install import InstallResult, SkillStore, SkillUpdate
+    from metier.install import HiddenSkill, InstallResult, SkillStore, SkillUpdate
     from metier.mcp import RemoteServers
     from metier.sources import Trust
 
@@ -94,10 +94,33 @@ class App:
         result = self.installation.install(
             refs, project=project, available=lambda: [entry.name for entry in self.catalog.entries], **more
         )
+        notes = []
         if refs and project and not self.is_trusted:
-            note = f"{self.folder} is not trusted, so metier does not use these skills yet; run `metier trust`"
-            result = replace(result, notes=(*result.notes, note))
-        return result
+            notes.append(f"{self.folder} is not trusted, so metier does not use these skills yet; run `metier trust`")
+        if result.scope.old_journal and os.path.lexists(result.scope.old_journal):
+            notes.append(f"{result.scope.old_journal} is ignored, because it came with the project; delete it")
+        hides = self._hidden_by(result)
+        notes += [
+            f"{one.name} hides the {one.source} skill of that name in {one.folder}; --name installs it under another name"
+            for one in hides
+        ]
+        return replace(result, notes=(*result.notes, *notes), hides=hides)
+
+    def _hidden_by(self, result: InstallResult) -> tuple[HiddenSkill, ...]:
+        """Returns the skills that are hidden by what was installed now; copies and links of the same skill are not."""
+        from metier.catalog import State
+        from metier.install import HiddenSkill
+
+        if not result.done or not result.changed:
+            return ()
+        installed = {os.path.realpath(path) for path in self.installation.store(result.scope.level).paths(result.changed)}
+        catalog = self.skills.fresh_catalog()
+        return tuple(
+            HiddenSkill(name=entry.name, source=entry.source, folder=entry.folder)
+            for entry in catalog.entries
+            if entry.name in result.changed and entry.state is State.SHADOWED and entry.folder not in installed
+            and (winner := catalog.get(entry.name)) is not None and winner.folder in installed
+        )  # fmt: skip
 
     def update(
         self, *names: str, project: bool | None = None, **more: Any
