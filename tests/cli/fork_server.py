@@ -53,6 +53,15 @@ def _warm_up() -> None:
             except ImportError:
                 # A command that cannot be imported fails in the test that calls it.
                 continue
+    # What a package imports on first use, and many commands then need.
+    for package, name in (
+        ("metier.install", "install"),
+        ("metier.runtime", "Runner"),
+        ("metier.scan", "scan"),
+        ("metier.selection", "Selector"),
+        ("metier.evals", "run_skill_tests"),
+    ):
+        getattr(import_module(package), name)
 
 
 def _run(request: dict[str, Any]) -> int:

@@ -18,6 +18,10 @@ from pathlib import Path
 
 from builders import skill_text
 from cli.shell import ForkServer, Ran
+from metier.archive import digest
+from metier.install import InstallMode
+from metier.install.fetch.tree import read_folder
+from metier.install.lock.lock_file import Lock, LockEntry, Origin, render_lock
 from sources.test_regular_file import listen
 
 __all__ = ["CANARY", "COMMANDS", "PIECES", "World"]
@@ -143,6 +147,26 @@ def lock(project: Path, rng: random.Random) -> None:
     _put(path, "\n".join(tables) if rng.random() < 0.9 else "broken [")
 
 
+def trap(project: Path, rng: random.Random) -> None:
+    """A correct lock of a skill in the project, and a link that leads its folder to another skill of that name outside."""
+    source = _clear(project, "source/docx")
+    place = _clear(project, rng.choice((".agents", ".agents/skills", ".claude", ".claude/skills", ".cursor")))
+    path = _clear(project, "metier.lock")
+    if source is None or place is None or path is None:
+        return
+    _put(source / "SKILL.md", skill_text("docx"))
+    files = read_folder(str(source))
+    place.symlink_to("../" * (len(place.relative_to(project).parts) - 1) + rng.choice(TARGETS))
+    entries = [
+        LockEntry(
+            name=name, origin=Origin(kind="path", url="./source/docx"), digest=digest(files), files=dict(files.hashes),
+            targets=("claude-code", "cursor") if rng.random() < 0.7 else (), mode=rng.choice(tuple(InstallMode)),
+        )
+        for name in rng.sample(("docx", "pdf", "documents", "mine", "shared", "skills", "notes"), 4)
+    ]  # fmt: skip
+    _put(path, render_lock(Lock({entry.name: entry for entry in entries})))
+
+
 def journal(project: Path, rng: random.Random) -> None:
     stage = _clear(project, rng.choice((".agents/skills", ".claude/skills", ".")) + "/.metier-stage-0badcafe")
     if stage is None:
@@ -187,7 +211,8 @@ def agents_md(project: Path, rng: random.Random) -> None:
 
 
 PIECES: tuple[Callable[[Path, random.Random], None], ...] = (
-    link, link, link, special, link_in_skill, skill, skill, lock, lock, journal, leftover, config, config, plugin, agents_md,
+    link, link, link, trap, trap, special, link_in_skill, skill, skill, lock, lock, journal, leftover, config, config, plugin,
+    agents_md,
 )  # fmt: skip
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -210,7 +235,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("config", "show"), ("config", "set", "--project", "skills.max_depth", "3"),
     ("config", "unset", "--project", "skills.deny"),
     ("mcp", "install", "--project", "--client", "claude-code", "--client", "cursor", "--client", "codex", "--client", "vscode"),
-    ("mcp", "list"), ("mcp",), ("policy", "show"), ("trust", "--list"), ("trust",), ("doctor",), ("doctor", "--repair"),
+    ("mcp", "list"), ("policy", "show"), ("trust", "--list"), ("trust",), ("doctor",), ("doctor", "--repair"),
     ("agent", "create", "helper"), ("agent", "list"), ("session", "list"), ("stats",), ("cache", "clean"),
 )  # fmt: skip
 

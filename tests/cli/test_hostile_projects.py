@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +25,15 @@ _PARTS = 10
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    server = ForkServer(tmp_path_factory.mktemp("server"), seconds=60)
-    yield World(tmp_path_factory.mktemp("world") / "root", server)
+    """In memory where that can be: ten thousand installations then wait for no disk."""
+    folder = tmp_path_factory.mktemp("world")
+    if os.access("/dev/shm", os.W_OK):
+        folder = Path(tempfile.mkdtemp(prefix="metier-", dir="/dev/shm"))
+    (folder / "server").mkdir()
+    server = ForkServer(folder / "server", seconds=60)
+    yield World(folder / "root", server)
     server.end()
+    shutil.rmtree(folder)
 
 
 def check(world: World, seed: int, seen: Counter[str]) -> None:
