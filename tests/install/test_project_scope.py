@@ -277,3 +277,14 @@ def test_a_fifo_in_an_installed_skill_does_not_block_an_update(tmp_path: Path) -
     installed(store, prepared("pdf", files={"empty": b""}, body="Newer.\n"), edits=Edits.KEEP)
     assert file.read_bytes() == b""
     assert (tmp_path / "project/.metier/kept/pdf.orig/SKILL.md").is_file()
+
+
+@pytest.mark.parametrize("place", [".agents/skills", ".claude/skills"])
+def test_a_folder_of_skills_that_is_a_link_to_the_project_itself_does_not_block(tmp_path: Path, place: str) -> None:
+    link = tmp_path / "project" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to("..")
+    store = store_in(tmp_path, ScopeLevel.PROJECT)
+    refuse_or_do(lambda: installed(store, prepared("pdf"), targets=HOSTS))
+    refuse_or_do(lambda: store.remove(["pdf"]))
+    assert not store.is_interrupted

@@ -108,12 +108,17 @@ class App:
 
     def _hidden_by(self, result: InstallResult) -> tuple[HiddenSkill, ...]:
         """Returns the skills that are hidden by what was installed now; copies and links of the same skill are not."""
+        if not result.done or not result.changed:
+            return ()
+        placed = self.installation.store(result.scope.level).place_all(result.lock[name] for name in result.changed)
+        installed = {os.path.realpath(path) for skill in placed.values() for path in skill.paths}
+        others = (os.path.join(root, name) for root in self.installation.skill_roots for name in result.changed)
+        if not any(os.path.exists(path) and os.path.realpath(path) not in installed for path in others):
+            # The usual case, which needs no catalog.
+            return ()
         from metier.catalog import State
         from metier.install import HiddenSkill
 
-        if not result.done or not result.changed:
-            return ()
-        installed = {os.path.realpath(path) for path in self.installation.store(result.scope.level).paths(result.changed)}
         catalog = self.skills.fresh_catalog()
         return tuple(
             HiddenSkill(name=entry.name, source=entry.source, folder=entry.folder)

@@ -84,11 +84,6 @@ class SkillStore:
         folders = cache(self._target_folders)
         return {entry.name: self._place(entry, folders(entry.targets)) for entry in entries}
 
-    def paths(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Returns every path of these installed skills: the canonical copies, further copies and links."""
-        lock = self.lock()
-        return tuple(path for name in names if (entry := lock.get(name)) for path in self.place(entry).paths)
-
     def on_disk(self, *placed: PlacedSkill) -> dict[str, PathState]:
         """Returns the state of every path. Raises RefusedError if a folder of the project is a link out of it."""
         paths = sorted({path for each in placed for path in each.paths})

@@ -42,7 +42,7 @@ def write_agents_md(folder: str, skills: Sequence[CatalogLine], *, lock_file: st
     with file_lock(lock_file):
         before = ""
         with inner_file(file, inside=folder) as (inner, name), suppress(FileNotFoundError):
-            before = read_regular(name, dir_fd=inner).decode()
+            before = _decode(read_regular(name, dir_fd=inner), file)
         after = with_skills(before, sorted(skills), file=file)
         if after != before and not dry_run:
             replace_bytes(file, after.encode(), mode=0o644, inside=folder)
@@ -64,6 +64,13 @@ def with_skills(text: str, skills: Sequence[CatalogLine], *, file: str = "AGENTS
         return text
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     return f"{text}{gap}{block}\n"
+
+
+def _decode(data: bytes, file: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConflictError(f"{file} is not UTF-8 text", hint="save the file as UTF-8; nothing was changed") from error
 
 
 def _block(skills: Sequence[CatalogLine]) -> str:

@@ -129,7 +129,8 @@ Children = Mapping[str, list[tuple[str, Member | Link | None]]]
 
 def _children(contents: Contents) -> Children:
     found: dict[str, list[tuple[str, Member | Link | None]]] = {"": []}
-    for item in (*contents.links, *contents.members):
+    items: list[Member | Link] = [*contents.links, *contents.members]
+    for item in items:
         folder, _, name = item.path.rpartition("/")
         missing = folder
         while missing not in found:

@@ -64,7 +64,7 @@ def make_stage(parent: str, scope: InstallScope) -> StageFolder:
     """Makes a staging folder in `parent`, locked as in use until it is closed."""
     descriptors = [open_folder(parent, inside=scope.inside, create=True)]
     try:
-        with _lock_folder(descriptors[0], parent, scope):
+        with _lock_folder(descriptors[0], scope):
             name = _make_private(descriptors[0])
             try:
                 descriptors.append(os.open(name, _FOLDER, dir_fd=descriptors[0]))
@@ -119,7 +119,7 @@ def _leftovers(scope: InstallScope) -> Iterator[tuple[str, str, int]]:
         with contextlib.suppress(OSError), inner_folder(parent, inside=scope.inside) as outer:
             stages = [name for name in os.listdir(outer) if name.startswith((_PREFIX, *_OTHERS))]
             if stages:
-                with _lock_folder(outer, parent, scope):
+                with _lock_folder(outer, scope):
                     abandoned = [name for name in stages if _is_abandoned(name, outer)]
                 for name in abandoned:
                     yield parent, name, outer
@@ -143,10 +143,10 @@ def _is_abandoned(name: str, outer: int) -> bool:
 
 
 @contextmanager
-def _lock_folder(outer: int, parent: str, scope: InstallScope) -> Iterator[None]:
+def _lock_folder(outer: int, scope: InstallScope) -> Iterator[None]:
     """A staging folder looks abandoned until it is locked, so making one and looking for leftovers exclude each other."""
-    if parent == scope.root:
-        # The installer that stages there holds the whole scope.
+    if os.path.isdir(scope.root) and os.path.samestat(os.fstat(outer), os.stat(scope.root)):
+        # The installer that stages there holds the whole scope. A folder of skills may be a link to it.
         yield
         return
     with contextlib.suppress(OSError):
