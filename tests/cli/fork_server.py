@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 from importlib import import_module, util
@@ -52,10 +53,21 @@ def _warm_up() -> None:
             except ImportError:
                 # A command that cannot be imported fails in the test that calls it.
                 continue
+    # What a package imports on first use, and many commands then need.
+    for package, name in (
+        ("metier.install", "install"),
+        ("metier.runtime", "Runner"),
+        ("metier.scan", "scan"),
+        ("metier.selection", "Selector"),
+        ("metier.evals", "run_skill_tests"),
+    ):
+        getattr(import_module(package), name)
 
 
 def _run(request: dict[str, Any]) -> int:
     try:
+        # A command that hangs is ended by SIGALRM, which shows as its exit code.
+        signal.alarm(request["seconds"])
         os.environ.clear()
         os.environ.update(request["environment"])
         os.chdir(request["folder"])

@@ -23,6 +23,7 @@ __all__ = ["METIER", "ForkServer", "Ran", "Shell", "escapes", "plain"]
 
 METIER = str(Path(sys.executable).with_name("metier"))
 _HERE = Path(__file__).parent
+_PATIENCE_SECONDS = 300
 _WITHOUT_RIGHTS = (
     "/usr/bin/setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search",
 )  # fmt: skip
@@ -90,8 +91,9 @@ def _no_constant(text: str) -> float:
 class ForkServer:
     """See fork_server.py."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, seconds: int = _PATIENCE_SECONDS) -> None:
+        """A command that takes longer than so many seconds is killed."""
+        self.folder, self.seconds = folder, seconds
         environment = {"PATH": os.defpath, "HOME": str(folder), "METIER_HOME": str(folder / ".metier")}
         self.process = subprocess.Popen(
             [sys.executable, str(_HERE / "fork_server.py")],
@@ -104,7 +106,7 @@ class ForkServer:
     def __call__(self, words: tuple[str, ...], *, environment: Mapping[str, str], folder: str, stdin: str) -> Ran:
         out, err = self.folder / "stdout", self.folder / "stderr"
         request = {
-            "words": words, "environment": dict(environment), "folder": folder,
+            "words": words, "environment": dict(environment), "folder": folder, "seconds": self.seconds,
             "stdin": stdin, "stdout": str(out), "stderr": str(err),
         }  # fmt: skip
         assert self.process.stdin is not None

@@ -80,3 +80,20 @@ def test_a_broken_list_is_neither_nothing_nor_everything(cloned: Shell) -> None:
     (cloned.metier / "trust.json").write_text('{"folders": "/"}')
     for words in (("skill", "list"), ("trust",), ("skill", "show")):
         cloned(*words).failed(2, "trust.json")
+
+
+@pytest.mark.parametrize("folder", ["/", "~", "~/..", "../home"])
+def test_the_home_folder_and_what_contains_it_is_trusted_only_with_yes(shell: Shell, folder: str) -> None:
+    ran = shell("trust", folder).failed(5, "every project below it would be trusted", "--yes")
+    assert ("contains" in ran.err) == (folder in ("/", "~/.."))
+    assert shell("trust", "--list").out == "No trusted folders\n"
+    shell("trust", folder, "--yes").ok()
+    assert shell("trust", "--list", "--json").data["folders"] == [
+        str((shell.project / folder.replace("~", "../home")).resolve())
+    ]
+    shell("trust", folder, "--remove").ok()
+
+
+def test_a_folder_in_the_home_folder_is_trusted_without_a_question(shell: Shell) -> None:
+    (shell.home / "work").mkdir()
+    shell("trust", "~/work").ok()

@@ -47,7 +47,10 @@ def prepared(name: str = "pdf", *, called: str | None = None, **options: Any) ->
 def scope_in(tmp_path: Path, level: ScopeLevel = ScopeLevel.USER) -> InstallScope:
     home = tmp_path / "home"
     root = home / ".metier" if level is ScopeLevel.USER else tmp_path / "project"
-    return InstallScope(level=level, root=str(root), home=str(home), plugins=str(home / ".metier/plugins"), environment={})
+    return InstallScope(
+        level=level, root=str(root), home=str(home), plugins=str(home / ".metier/plugins"), environment={},
+        metier_home=str(home / ".metier"),
+    )  # fmt: skip
 
 
 def store_in(tmp_path: Path, level: ScopeLevel = ScopeLevel.USER, **options: Any) -> SkillStore:

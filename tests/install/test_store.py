@@ -13,7 +13,6 @@ from metier.install.fetch.cache import SkillCache
 from metier.install.fetch.tree import read_folder
 from metier.install.lock.lock_file import Origin
 from metier.install.lock.verify import LockCondition, verify
-from metier.install.options import InstallOptions
 from metier.install.prepare import cached_scan, prepare, refuse_blocked
 from metier.install.protocols import FetchedSkill
 from metier.install.targets.scope import InstallMode, ScopeLevel
@@ -47,7 +46,7 @@ def test_in_a_project_the_copy_is_where_most_agents_look(tmp_path: Path) -> None
     assert sorted(snapshot(tmp_path / "project")) == [
         ".agents/skills/pdf/SKILL.md", ".agents/skills/pdf/scripts/run.sh", ".claude/skills/pdf", "metier.lock",
     ]  # fmt: skip
-    assert not (tmp_path / "home").exists()
+    assert snapshot(tmp_path / "home") == {}
 
 
 def test_a_home_that_is_a_link_gets_links_that_lead_somewhere(tmp_path: Path) -> None:
@@ -260,24 +259,6 @@ def test_a_lock_that_cannot_be_read_is_named_and_stays(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"metier\.lock"):
         installed(store_in(tmp_path), prepared("pdf"))
     assert (tmp_path / "home/.metier/metier.lock").read_bytes() == b"\xff\xfe"
-
-
-def test_a_cloned_project_cannot_make_us_follow_its_journal(tmp_path: Path) -> None:
-    import json
-
-    project, victim = tmp_path / "project", tmp_path / "victim"
-    stage = project / ".agents/skills/.metier-stage-x/.cache"
-    stage.mkdir(parents=True)
-    (stage / "0").write_text("evil")
-    victim.write_text("precious")
-    store = store_in(tmp_path, ScopeLevel.PROJECT)
-    for final in (str(victim), str(project / ".agents/skills/../../../victim"), str(tmp_path / "home/.claude/skills/pdf")):
-        moves = [[str(stage / "0"), final, os.lstat(stage / "0").st_ino]]
-        (project / ".metier-journal").write_text(json.dumps({"version": 1, "stages": [str(stage.parent)], "moves": moves}))
-        with pytest.raises(RefusedError) as caught:
-            store.install([prepared("pdf")], InstallOptions())
-        assert caught.value.rule == "journal"
-        assert victim.read_text() == "precious"
 
 
 def test_a_fake_fetcher_is_a_fetcher() -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_the_temporary_file_is_beside_the_target_of_a_link_and_not_beside_the_li
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "file").mkdir()
     (tmp_path / "file/inner").write_text("old")
-    with pytest.raises(OSError, match="Is a directory"):
+    with pytest.raises(OSError, match="not a regular file"):
         replace_text(str(tmp_path / "file"), "new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -134,3 +135,17 @@ def test_a_lock_is_given_back_when_its_holder_fails(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with file_lock(str(tmp_path / "file")):
         assert (tmp_path / "file.lock").exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path, make: Callable[[Path], None], linked: bool) -> None:
+    """A link to a device, written by root, must not end with a file in the place of the device."""
+    special = tmp_path / "special"
+    make(special)
+    mode = special.stat().st_mode
+    (tmp_path / "link").symlink_to("special")
+    with pytest.raises(OSError, match="not a regular file"):
+        replace_bytes(str(tmp_path / "link" if linked else special), b"data")
+    assert special.stat().st_mode == mode
+    assert sorted(os.listdir(tmp_path)) == ["link", "special"]

@@ -12,6 +12,7 @@ import shlex
 import stat
 from collections.abc import Iterable
 
+from metier.sources import read_regular
 from metier.spec import split_document
 from metier.values import dataclass
 
@@ -64,8 +65,7 @@ def _read(name: str, path: str) -> SlashCommand | None:
         known = os.lstat(path)
         if not stat.S_ISREG(known.st_mode) or known.st_size > _LARGEST:
             return None
-        with open(path, encoding="utf-8") as stream:
-            text = stream.read()
+        text = read_regular(path).decode()
     except (OSError, UnicodeDecodeError):
         return None
     description, body = _head(text)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from metier.errors import ConfigError, ConflictError, NotFoundError, nearest
-from metier.sources import file_lock, replace_text
+from metier.sources import file_lock, make_private_folder, read_regular, replace_text
 from metier.values import replace
 
 from .agent import Agent, AgentVersion, parse_version, render_version
@@ -135,7 +135,7 @@ class AgentStore:
         numbers = self._numbers(name)
         newest = self._version(name, numbers[-1]) if numbers else None
         try:
-            kept = parse_version(self._file(name).read_text(encoding="utf-8"), file=str(self._file(name)))
+            kept = parse_version(read_regular(self._file(name)).decode(), file=str(self._file(name)))
         except FileNotFoundError:
             kept = None
         except UnicodeDecodeError as error:
@@ -159,14 +159,14 @@ class AgentStore:
 
     def _write(self, version: AgentVersion) -> None:
         folder = self.folder / version.agent.name / "versions"
-        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        make_private_folder(str(folder))
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
                 stream.write(render_version(version))
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(temporary, 0o444)
+            os.chmod(temporary, 0o400)
             # A link and not a rename, which would overwrite an existing version.
             os.link(temporary, folder / f"{version.number:04}.toml")
         finally:
@@ -175,7 +175,7 @@ class AgentStore:
     def _version(self, name: str, number: int) -> AgentVersion:
         file = self.folder / name / "versions" / f"{number:04}.toml"
         try:
-            return parse_version(file.read_text(encoding="utf-8"), file=str(file))
+            return parse_version(read_regular(file).decode(), file=str(file))
         except FileNotFoundError:
             numbers = self._numbers(name)
             hint = f"it has versions 1 to {numbers[-1]}" if numbers else "it has no versions"

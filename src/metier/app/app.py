@@ -20,7 +20,7 @@ from .paths import Paths
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
-    from metier.install import InstallResult, SkillStore, SkillUpdate
+    from metier.install import HiddenSkill, InstallResult, SkillStore, SkillUpdate
     from metier.mcp import RemoteServers
     from metier.sources import Trust
 
@@ -56,16 +56,14 @@ class App:
 
     @cached_property
     def settings(self) -> Settings:
-        files = [self.paths.config_file]
-        if self.is_trusted:
-            files.append(self.paths.project_config_file)
-        defaults = {"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")}
-        return read_settings(files, environment=self.environment, flags=self.flags, defaults=defaults, folder=self.folder)
-
-    @cached_property
-    def user_settings(self) -> Settings:
-        """The settings without the project's file. A folder trusted for its skills must not change the user's policy."""
-        return read_settings([self.paths.config_file], environment=self.environment, flags=self.flags, folder=self.folder)
+        return read_settings(
+            [self.paths.config_file],
+            project_file=self.paths.project_config_file if self.is_trusted else None,
+            environment=self.environment,
+            flags=self.flags,
+            defaults={"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")},
+            folder=self.folder,
+        )
 
     @property
     def catalog(self) -> Catalog:
@@ -76,8 +74,8 @@ class App:
         from .skills import LocalSkills
 
         return LocalSkills(
-            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
-            is_trusted=self.is_trusted, installation=self.installation,
+            paths=self.paths, settings=self.settings, environment=self.environment,
+            is_trusted=self.is_trusted, trusts=self.trust.covers, installation=self.installation,
         )  # fmt: skip
 
     @cached_property
@@ -96,10 +94,38 @@ class App:
         result = self.installation.install(
             refs, project=project, available=lambda: [entry.name for entry in self.catalog.entries], **more
         )
+        notes = []
         if refs and project and not self.is_trusted:
-            note = f"{self.folder} is not trusted, so metier does not use these skills yet; run `metier trust`"
-            result = replace(result, notes=(*result.notes, note))
-        return result
+            notes.append(f"{self.folder} is not trusted, so metier does not use these skills yet; run `metier trust`")
+        if result.scope.old_journal and os.path.lexists(result.scope.old_journal):
+            notes.append(f"{result.scope.old_journal} is ignored, because it came with the project; delete it")
+        hides = self._hidden_by(result)
+        notes += [
+            f"{one.name} hides the {one.source} skill of that name in {one.folder}; --name installs it under another name"
+            for one in hides
+        ]
+        return replace(result, notes=(*result.notes, *notes), hides=hides)
+
+    def _hidden_by(self, result: InstallResult) -> tuple[HiddenSkill, ...]:
+        """Returns the skills that are hidden by what was installed now; copies and links of the same skill are not."""
+        if not result.done or not result.changed:
+            return ()
+        placed = self.installation.store(result.scope.level).place_all(result.lock[name] for name in result.changed)
+        installed = {os.path.realpath(path) for skill in placed.values() for path in skill.paths}
+        others = (os.path.join(root, name) for root in self.installation.skill_roots for name in result.changed)
+        if not any(os.path.exists(path) and os.path.realpath(path) not in installed for path in others):
+            # The usual case, which needs no catalog.
+            return ()
+        from metier.catalog import State
+        from metier.install import HiddenSkill
+
+        catalog = self.skills.fresh_catalog()
+        return tuple(
+            HiddenSkill(name=entry.name, source=entry.source, folder=entry.folder)
+            for entry in catalog.entries
+            if entry.name in result.changed and entry.state is State.SHADOWED and entry.folder not in installed
+            and (winner := catalog.get(entry.name)) is not None and winner.folder in installed
+        )  # fmt: skip
 
     def update(
         self, *names: str, project: bool | None = None, **more: Any
@@ -127,7 +153,7 @@ class App:
         from .sessions import Sessions
 
         return Sessions(
-            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills,
         )  # fmt: skip
 
@@ -136,6 +162,6 @@ class App:
         from .conversations import Conversations
 
         return Conversations(
-            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills, sessions=self.sessions, installation=self.installation,
         )  # fmt: skip

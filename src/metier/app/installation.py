@@ -47,13 +47,26 @@ class Installation:
     def plugins_dir(self) -> str:
         return self.settings.path("skills.plugins_dir") or self.paths.at("plugins")
 
+    @property
+    def skill_roots(self) -> tuple[str, ...]:
+        """Folders in which a skill may have the name of an installed one, without the import that `standard_folders` needs."""
+        import metier.sources
+
+        bundled = os.path.join(os.path.dirname(metier.sources.__file__), "bundled")
+        shared = [
+            os.path.join(folder, name, "skills")
+            for folder in (self.paths.user_home, self.paths.folder)
+            for name in (".claude", ".agents", ".agent", ".metier")
+        ]
+        return (bundled, *shared, self.user_dir, self.plugins_dir)
+
     def scope(self, level: ScopeLevel) -> InstallScope:
         """Returns the folders of the user's, or of this project's, installed skills."""
         from metier.install import InstallScope, ScopeLevel
 
         return InstallScope(
             level=level, root=self.paths.home if level is ScopeLevel.USER else self.paths.folder, home=self.paths.user_home,
-            plugins=self.plugins_dir, environment=self.environment,
+            plugins=self.plugins_dir, environment=self.environment, metier_home=self.paths.home,
         )  # fmt: skip
 
     def store(self, level: ScopeLevel) -> SkillStore:

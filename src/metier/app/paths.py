@@ -36,6 +36,11 @@ class Paths:
     def catalog_cache(self) -> str:
         return self.cache("catalog.sqlite")
 
+    def inside(self, path: str) -> str | None:
+        """Returns the project if the path is in it: a write there must not leave it by a link. None for any other path."""
+        absolute = os.path.abspath(os.path.join(self.folder, path))
+        return self.folder if f"{absolute}/".startswith(os.path.join(self.folder, "")) else None
+
     def at(self, *names: str) -> str:
         """Returns a path below `home`."""
         return os.path.join(self.home, *names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,9 +28,10 @@ __all__ = ["LocalSkills"]
 class LocalSkills:
     paths: Paths
     settings: Settings
-    user_settings: Settings
     environment: Mapping[str, str]
     is_trusted: bool
+    trusts: Callable[[str], bool]
+    """Returns True if the user trusts a folder."""
     installation: Installation
 
     @cached_property
@@ -49,10 +50,10 @@ class LocalSkills:
 
     @cached_property
     def remote_servers(self) -> RemoteServers:
-        """MCP servers that offer skills. Only the user's settings name them, because a project could name any program."""
+        """MCP servers that offer skills."""
         from metier.mcp import RemoteServers
 
-        table = self.user_settings["skills.mcp"].value
+        table = self.settings["skills.mcp"].value
         return RemoteServers(table, cache=self.paths.cache("mcp"), environment=self.environment)
 
     @cached_property
@@ -72,6 +73,7 @@ class LocalSkills:
             project=self.paths.folder,
             project_trusted=self.is_trusted,
             skills_dir=self.settings.path("skills.dir"),
+            is_trusted=self.trusts,
         )
 
     @property
@@ -102,7 +104,8 @@ class LocalSkills:
         """Yields the catalog as it is, then an update for each change on disk."""
         from metier.sources import watch
 
-        return watch(self.places, self.fresh_catalog, stop=stop, files=files)
+        places = [place for place in self.places if not place.leads_to]
+        return watch(places, self.fresh_catalog, stop=stop, files=files)
 
     @cached_property
     def loader(self) -> SkillLoader:

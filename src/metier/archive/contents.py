@@ -25,6 +25,7 @@ PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
 
 MAX_LINK_TARGET = 1024
 _MOST_HOPS = 8
+_DEEPEST = 64
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -183,12 +184,12 @@ class Contents:
     def _follow_links(self, path: str) -> str:
         """Returns the path with every link followed. Links are checked before, so this ends."""
         for _ in range(_MOST_HOPS):
-            for link, target in self._links.items():
-                if path == link or path.startswith(f"{link}/"):
-                    path = (link_destination(link, target) or "") + path[len(link) :]
-                    break
-            else:
+            # The path and the folders above it, not all links: an archive may have tens of thousands.
+            ends = [len(path), *(match.start() for match in re.finditer("/", path))] if self._links else []
+            link = next((path[:end] for end in ends if path[:end] in self._links), None)
+            if link is None:
                 return path
+            path = (link_destination(link, self._links[link]) or "") + path[len(link) :]
         return path
 
 
@@ -213,6 +214,9 @@ def link_destination(link: str, target: str) -> str | None:
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)
+        if len(parts) > _DEEPEST:
+            # No folder is that deep, so on the disk the link leads to nothing.
+            return None
     return "/".join(parts)
 
 

@@ -51,8 +51,12 @@ def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -
     """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`."""
     known = _key(key)
     parsed = parse_value(known, values)
+    if project and not known.project:
+        raise RefusedError(
+            f"a project cannot set {key}", rule="project-setting", hint="leave out --project to set it for yourself"
+        )
     file = _file(app, project=project)
-    set_value(file, known, parsed)
+    set_value(file, known, parsed, inside=app.folder if project else None)
     return _changed(app, known, file)
 
 
@@ -62,7 +66,7 @@ def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -
 def unset_setting(app: App, *, key: str, project: bool) -> Result:
     """Go back to a setting's default."""
     file = _file(app, project=project)
-    unset_value(file, _key(key))
+    unset_value(file, _key(key), inside=app.folder if project else None)
     return _changed(app, _key(key), file)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from metier.app import App
 from metier.catalog import State
-from metier.errors import NotFoundError
+from metier.errors import NotFoundError, RefusedError
 
 from .core.dispatch import command
 from .core.entry_rows import entry_lines
@@ -23,8 +24,9 @@ __all__ = ["trust"]
 @command("", "trust")
 @click.argument("folder", required=False, type=click.Path())
 @click.option("--remove", is_flag=True, help="Remove the folder from the list.")
+@click.option("--yes", is_flag=True, help="Trust it even if it is your home folder or contains it.")
 @click.option("--list", "listed", is_flag=True, help="List the trusted folders.")
-def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result:
+def trust(app: App, *, folder: str | None, remove: bool, listed: bool, yes: bool) -> Result:
     """Trust a project folder, so that its skills and settings are used.
 
     Without FOLDER, the current one. A cloned repository can contain skills with instructions for your agent; metier loads
@@ -41,6 +43,12 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
         changed = app.trust.remove(real)
         line = one_line(f"No longer trusted: {real}" if changed else f"Not in the list of trusted folders: {real}")
         return Result(data={"folder": real, "trusted": False, "changed": changed}, lines=lambda _: (line,))
+    home = os.path.realpath(app.paths.user_home)
+    if not yes and f"{home}/".startswith(os.path.join(real, "")):
+        raise RefusedError(
+            f"{real} {'is' if real == home else 'contains'} your home folder, so every project below it would be trusted",
+            rule="trust", hint=f"name one project, or add --yes: `metier trust {shlex.quote(folder or '.')} --yes`",
+        )  # fmt: skip
     changed = app.trust.add(real)
     here = App(environment=app.environment, folder=real)
     gained = [

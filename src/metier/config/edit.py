@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from metier.errors import ConfigError, UsageError
-from metier.sources import file_lock, replace_text
+from metier.sources import file_lock, inner_file, read_regular, replace_text
 
 from .keys import SettingKey, SettingKind, SettingValue
 from .settings import StrPath, check_value
@@ -19,24 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["change_list", "change_rows", "parse_value", "set_value", "unset_value"]
 
 
-def set_value(file: StrPath, key: SettingKey, value: SettingValue) -> None:
+def set_value(file: StrPath, key: SettingKey, value: SettingValue, *, inside: str | None = None) -> None:
+    """Sets one key. `inside` is the project of the file, which no link may leave."""
     plain = list(value) if isinstance(value, tuple) else value
 
     def put(document: TOMLDocument) -> None:
         *tables, leaf = key.name.split(".")
         _table(document, tables, file)[leaf] = plain
 
-    _edit(file, put)
+    _edit(file, put, inside=inside)
 
 
-def unset_value(file: StrPath, key: SettingKey) -> None:
+def unset_value(file: StrPath, key: SettingKey, *, inside: str | None = None) -> None:
     def drop(document: TOMLDocument) -> None:
         *tables, leaf = key.name.split(".")
         if tables[0] in document:
             _table(document, tables, file).pop(leaf, None)
 
     if os.path.exists(file):
-        _edit(file, drop)
+        _edit(file, drop, inside=inside)
 
 
 def change_list(file: StrPath, key: SettingKey, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
@@ -91,28 +92,28 @@ def parse_value(key: SettingKey, words: Sequence[str]) -> SettingValue:
     return result
 
 
-def _edit(file: StrPath, change: Callable[[TOMLDocument], None]) -> None:
+def _edit(file: StrPath, change: Callable[[TOMLDocument], None], *, inside: str | None = None) -> None:
     # Imported here: only a change pays for the editor, reading uses tomllib.
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    with file_lock(os.fspath(file)):
+    with file_lock(os.fspath(file), inside=inside):
         try:
-            document = _read(file)
+            document = _read(file, inside)
         except (TOMLKitError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"not valid TOML: {error}", file=os.fspath(file), hint="fix it by hand first; nothing was changed"
             ) from error
         change(document)
-        replace_text(os.fspath(file), tomlkit.dumps(document))
+        replace_text(os.fspath(file), tomlkit.dumps(document), inside=inside)
 
 
-def _read(file: StrPath) -> TOMLDocument:
+def _read(file: StrPath, inside: str | None) -> TOMLDocument:
     import tomlkit
 
     try:
-        with open(file, "rb") as stream:
-            return tomlkit.parse(stream.read().decode())
+        with inner_file(os.fspath(file), inside=inside) as (folder, name):
+            return tomlkit.parse(read_regular(name, dir_fd=folder).decode())
     except FileNotFoundError:
         return tomlkit.document()
 

@@ -79,7 +79,7 @@ class SkillOptimization:
     def write(self) -> bool:
         """Writes the best description into SKILL.md. Returns False if unchanged."""
         if self.new != self.old:
-            replace_bytes(os.path.join(self.entry.folder, SKILL_FILE), self.new)
+            replace_bytes(os.path.join(self.entry.folder, SKILL_FILE), self.new, inside=self.entry.folder)
         return self.new != self.old
 
 

@@ -188,7 +188,9 @@ async def _run_outputs(
             runs=options.runs, old=options.baseline, limits=services.limits,
         )  # fmt: skip
         folder = os.path.join(services.folder, options.workspace or f"{entry.name}-workspace")
-        with ResultsFolder(folder, runs=options.runs) as results:
+        # A folder that the user named may be anywhere; one in the project may not lead out of it.
+        inside = services.folder if os.path.abspath(folder).startswith(os.path.join(services.folder, "")) else None
+        with ResultsFolder(folder, runs=options.runs, inside=inside) as results:
             report = await run_outputs(evaluation, results, on_progress=on_progress)
             results.finish(report.data(), cases, render_html(f"Evals of {entry.name}", outputs=[report]))
         reports.append(report)

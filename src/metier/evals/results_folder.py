@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from metier.errors import ConflictError
-from metier.sources import DiskFiles, replace_bytes
+from metier.sources import DiskFiles, inner_folder, replace_bytes
 from metier.spec import OwnFiles
 
 from .files import EvalCase
@@ -40,8 +40,11 @@ class ResultsFolder:
     the others.
     """
 
-    def __init__(self, folder: str, *, runs: int) -> None:
+    def __init__(self, folder: str, *, runs: int, inside: str | None = None) -> None:
+        """`inside` is the project that no link may leave."""
         self.folder = os.path.abspath(folder)
+        with inner_folder(self.folder, inside=inside, create=True):
+            pass
         self._runs = runs
         self._started: list[str] = []
         self.iteration = self._next()
@@ -116,9 +119,9 @@ class ResultsFolder:
         )
 
     def _write(self, file: str, data: bytes) -> None:
-        replace_bytes(file, data, mode=0o644)
+        replace_bytes(file, data, mode=0o644, inside=self.folder)
 
 
 def _copy(source: str, target: str, paths: Sequence[str]) -> None:
     for path in paths:
-        replace_bytes(os.path.join(target, path), DiskFiles(source).read(path, limit=1 << 26), mode=0o644)
+        replace_bytes(os.path.join(target, path), DiskFiles(source).read(path, limit=1 << 26), mode=0o644, inside=target)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .lock.lock_file import Lock, LockEntry, Origin
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
-    from .options import ConflictAction, ConflictAnswer, InstallOptions, InstallResult
+    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -64,6 +64,7 @@ __all__ = [
     "Fetcher",
     "FoundSkill",
     "GitRef",
+    "HiddenSkill",
     "HttpArchive",
     "HttpSkillFile",
     "InstallMode",
@@ -180,6 +181,7 @@ if not TYPE_CHECKING:
                 "ConflictAction",
                 "ConflictAnswer",
                 "InstallOptions",
+                "HiddenSkill",
                 "InstallResult",
             ),
             "metier.install.prepare": (

@@ -77,6 +77,16 @@ class InstallOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenSkill:
+    """A skill that an installed one of the same name hides."""
+
+    name: str
+    source: str
+    """Such as `bundled` or `user`."""
+    folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstallResult:
     steps: tuple[InstallStep, ...]
     lock: Lock
@@ -89,6 +99,8 @@ class InstallResult:
     done: bool = True
     """False for a dry run."""
     notes: tuple[str, ...] = ()
+    hides: tuple[HiddenSkill, ...] = ()
+    """Other skills of the same names that are no longer used."""
 
     @property
     def has_conflicts(self) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 
 from metier.errors import ConfigError, ConflictError, RefusedError, SkillNotFoundError, UsageError
+from metier.sources import inner_file, inner_folder, open_regular
 from metier.spec import Files
 from metier.values import replace
 
@@ -54,14 +55,16 @@ class SkillStore:
 
     def lock(self) -> Lock:
         try:
-            with open(self.scope.lock_file, encoding="utf-8") as stream:
+            with inner_file(self.scope.lock_file, inside=self.scope.inside) as (folder, name):
+                stream = os.fdopen(open_regular(name, dir_fd=folder), encoding="utf-8")
+            with stream:
                 # Every change writes a new file, so the same inode, time and size mean the same content.
                 status = os.fstat(stream.fileno())
                 key = (status.st_ino, status.st_mtime_ns, status.st_size)
                 if self._cached is None or self._cached[0] != key:
                     self._cached = (key, self._parse(stream.read()))
                 return self._cached[1]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return Lock()
         except UnicodeDecodeError as error:
             raise ConfigError(
@@ -82,7 +85,13 @@ class SkillStore:
         return {entry.name: self._place(entry, folders(entry.targets)) for entry in entries}
 
     def on_disk(self, *placed: PlacedSkill) -> dict[str, PathState]:
-        return read_states(sorted({path for each in placed for path in each.paths}))
+        """Returns the state of every path. Raises RefusedError if a folder of the project is a link out of it."""
+        paths = sorted({path for each in placed for path in each.paths})
+        if self.scope.inside:
+            for folder in {os.path.dirname(path) for path in paths}:
+                with suppress(FileNotFoundError, NotADirectoryError), inner_folder(folder, inside=self.scope.inside):
+                    pass
+        return read_states(paths)
 
     def read_installed(self, entry: LockEntry) -> FetchedSkill:
         """Reads an installed skill from disk as if it had been fetched. Raises ConflictError if it was edited."""

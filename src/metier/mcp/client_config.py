@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import ConfigError, ConflictError
-from metier.sources import file_lock, find_command, replace_bytes
+from metier.sources import file_lock, find_command, inner_file, read_regular, replace_bytes
 from metier.spec import Json
 from metier.values import dataclass
 
@@ -62,6 +62,8 @@ class ConfigFile:
     """The key of the table that holds the servers by name."""
     typed: bool = False
     """Returns True if an entry has `type = "stdio"`."""
+    inside: str | None = None
+    """The project of the file, which no link may leave; None for the user's own file."""
 
     @property
     def is_toml(self) -> bool:
@@ -80,6 +82,8 @@ class ConfigChange:
     before: str | None
     """None if the file does not exist."""
     after: str
+    inside: str | None = None
+    """As in ConfigFile."""
 
     @property
     def is_needed(self) -> bool:
@@ -88,9 +92,9 @@ class ConfigChange:
 
 def plan_change(place: ConfigFile, server: ServerCommand) -> ConfigChange:
     """Returns the change that adds the server. Other keys of an existing entry stay."""
-    before = _text(place.file)
+    before = _text(place.file, place.inside)
     write = _in_toml if place.is_toml else _in_json
-    return ConfigChange(file=place.file, before=before, after=write(place, server, before or ""))
+    return ConfigChange(file=place.file, before=before, after=write(place, server, before or ""), inside=place.inside)
 
 
 def apply_change(change: ConfigChange, *, now: datetime, lock: str) -> str | None:
@@ -101,10 +105,10 @@ def apply_change(change: ConfigChange, *, now: datetime, lock: str) -> str | Non
     if not change.is_needed:
         return None
     with file_lock(lock):
-        if _text(change.file) != change.before:
+        if _text(change.file, change.inside) != change.before:
             raise ConflictError(f"{change.file} has changed in the meantime", hint="run the command again")
         backup = _backup(change, now)
-        replace_bytes(change.file, change.after.encode(), mode=0o644)
+        replace_bytes(change.file, change.after.encode(), mode=0o644, inside=change.inside)
     return backup
 
 
@@ -113,14 +117,15 @@ def _backup(change: ConfigChange, now: datetime) -> str | None:
         return None
     backup = f"{change.file}.{now:%Y%m%d-%H%M%S}.bak"
     # The file may hold secrets, so the backup has the same permissions.
-    replace_bytes(backup, change.before.encode(), mode=stat.S_IMODE(os.stat(change.file).st_mode))
+    mode = stat.S_IMODE(os.stat(change.file).st_mode)
+    replace_bytes(backup, change.before.encode(), mode=mode, inside=change.inside)
     return backup
 
 
-def _text(file: str) -> str | None:
+def _text(file: str, inside: str | None) -> str | None:
     try:
-        with open(file, "rb") as stream:
-            return stream.read().decode("utf-8")
+        with inner_file(file, inside=inside) as (folder, name):
+            return read_regular(name, dir_fd=folder).decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

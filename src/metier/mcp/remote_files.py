@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Container, Iterator
 
 from metier.errors import NotFoundError, UnavailableError
-from metier.sources import replace_bytes
+from metier.sources import open_regular, replace_bytes
 from metier.spec import SKILL_FILE, FileEntry, resource_path, too_large_error
 
 from .published_skill import MOST_BYTES, ListedFile
@@ -93,7 +93,7 @@ class RemoteSkillFiles:
 def _bytes(file: str, listed: ListedFile) -> bytes | None:
     """Returns the cached content if it matches the listing; a damaged file counts as missing."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = open_regular(file)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as stream:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from metier.catalog import Entry, Source, SourceOffers
 from metier.errors import ConfigError, MetierError, NotFoundError, UnavailableError
-from metier.sources import file_lock, replace_text
+from metier.sources import file_lock, read_regular, replace_text
 from metier.spec import Json
 from metier.values import dataclass, field
 
@@ -152,8 +152,7 @@ class Listings:
 
     def _read(self) -> dict[str, CachedListing]:
         try:
-            with open(self.file, encoding="utf-8") as stream:
-                body = json.load(stream)
+            body = json.loads(read_regular(self.file))
             if body["version"] != _VERSION:
                 return {}
             return {

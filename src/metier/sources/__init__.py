@@ -6,18 +6,20 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .atomic_write import create_private_file, file_lock, replace_bytes, replace_text
+    from .atomic_write import create_private_file, file_lock, make_private_folder, replace_bytes, replace_text
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
     from .folder_hashes import hash_folder
     from .loader import SkillLoader, load_folder
     from .local_machine import LocalMachine, find_command, safe_environment
     from .metadata_cache import MetadataCache
+    from .project_paths import inner_file, inner_folder, open_folder
+    from .regular_file import open_regular, read_regular
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
     from .source_folders import BUNDLED, SourceFolder, standard_folders
-    from .sqlite_file import DatabaseUse, delete_cache, make_private_folder, open_cache, open_sqlite
+    from .sqlite_file import DatabaseUse, delete_cache, open_cache, open_sqlite
     from .trust import Trust
     from .watcher import CatalogChange, CatalogUpdate, ChangeKind, diff_catalogs, watch
 
@@ -49,12 +51,17 @@ __all__ = [
     "find_skill_folders",
     "fix_skill_folder",
     "hash_folder",
+    "inner_file",
+    "inner_folder",
     "load_folder",
     "make_private_folder",
     "open_cache",
     "open_embeddings",
+    "open_folder",
+    "open_regular",
     "open_selector",
     "open_sqlite",
+    "read_regular",
     "refuse_bundled",
     "replace_bytes",
     "replace_text",
@@ -71,13 +78,21 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.sources.atomic_write": ("create_private_file", "file_lock", "replace_bytes", "replace_text"),
+            "metier.sources.atomic_write": (
+                "create_private_file",
+                "file_lock",
+                "make_private_folder",
+                "replace_bytes",
+                "replace_text",
+            ),
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
             "metier.sources.disk_files": ("DiskFiles",),
             "metier.sources.folder_hashes": ("hash_folder",),
+            "metier.sources.project_paths": ("inner_file", "inner_folder", "open_folder"),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
             "metier.sources.local_machine": ("LocalMachine", "find_command", "safe_environment"),
             "metier.sources.metadata_cache": ("MetadataCache",),
+            "metier.sources.regular_file": ("open_regular", "read_regular"),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
             "metier.sources.skill_writer": (
@@ -88,7 +103,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
                 "write_skill_folder",
             ),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
-            "metier.sources.sqlite_file": ("DatabaseUse", "delete_cache", "make_private_folder", "open_cache", "open_sqlite"),
+            "metier.sources.sqlite_file": ("DatabaseUse", "delete_cache", "open_cache", "open_sqlite"),
             "metier.sources.trust": ("Trust",),
             "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),
         },

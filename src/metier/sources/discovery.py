@@ -86,9 +86,15 @@ def build_catalog(
     limits = limits or DiscoveryLimits()
     warnings: list[str] = []
     offers: list[SourceOffers] = list(below)
-    searches = [
-        (folder, find_skill_folders(folder.root, depth=limits.depth, directories=limits.directories)) for folder in folders
-    ]
+    searches = []
+    for folder in folders:
+        if folder.leads_to:
+            warnings.append(
+                f"{folder.root} is a link out of the project, to {folder.leads_to}, and is not searched; "
+                "if you trust that folder, name it to `metier trust`"
+            )
+            continue
+        searches.append((folder, find_skill_folders(folder.root, depth=limits.depth, directories=limits.directories)))
     found = {skill for _, search in searches for skill, _, _ in search.found}
     for folder, search in searches:
         # Installers link one copy of a skill into the folders of several agents; such a skill is listed once.

@@ -18,6 +18,7 @@ from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Extensions, split_docu
 from .atomic_write import replace_bytes
 from .discovery import discover
 from .disk_files import DiskFiles
+from .regular_file import open_regular
 
 __all__ = ["IndexedSkill", "open_embeddings", "open_selector", "select"]
 
@@ -138,7 +139,7 @@ def _save(file: str, content: bytes) -> None:
 
 def _open_mapped(file: str, parse: Callable[[mmap.mmap], Opened]) -> Opened | None:
     try:
-        with open(file, "rb") as stream:
+        with os.fdopen(open_regular(file), "rb") as stream:
             # The map stays valid after the file is closed or replaced; each process keeps the version that it opened.
             buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError):

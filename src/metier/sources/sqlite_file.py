@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     TransactionMode = Literal["DEFERRED", "EXCLUSIVE", "IMMEDIATE"] | None
 
-__all__ = ["DatabaseUse", "delete_cache", "make_private_folder", "open_cache", "open_sqlite"]
+__all__ = ["DatabaseUse", "delete_cache", "open_cache", "open_sqlite"]
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
@@ -76,6 +76,8 @@ class DatabaseUse:
     """
 
     def __init__(self, file: str) -> None:
+        from .atomic_write import make_private_folder
+
         self._file = file
         self._descriptor: int | None = None
         try:
@@ -118,17 +120,6 @@ class DatabaseUse:
             self._descriptor = None
 
 
-def make_private_folder(folder: str) -> None:
-    """Creates a folder and its parents, each private; `os.makedirs` would leave the parents readable by others."""
-    if folder and not os.path.isdir(folder):
-        make_private_folder(os.path.dirname(folder))
-        try:
-            os.mkdir(folder, 0o700)
-        except FileExistsError:
-            # Another process created it meanwhile; if it is a file, opening the database says so.
-            pass
-
-
 def _create(file: str) -> None:
     """Creates an empty private file, and closes it before it gets the database's name.
 
@@ -136,7 +127,7 @@ def _create(file: str) -> None:
     """
     if os.path.lexists(file):
         return
-    from .atomic_write import create_private_file
+    from .atomic_write import create_private_file, make_private_folder
 
     folder = os.path.dirname(file) or "."
     try:

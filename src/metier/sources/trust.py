@@ -12,6 +12,7 @@ import os
 from metier.errors import ConfigError
 
 from .atomic_write import file_lock, replace_text
+from .regular_file import read_regular
 
 __all__ = ["Trust"]
 
@@ -23,8 +24,7 @@ class Trust:
     @property
     def folders(self) -> tuple[str, ...]:
         try:
-            with open(self.file, encoding="utf-8") as stream:
-                folders = json.load(stream)["folders"]
+            folders = json.loads(read_regular(self.file))["folders"]
             if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
                 raise ValueError("folders is not a list of strings")
         except FileNotFoundError:

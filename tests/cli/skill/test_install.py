@@ -436,3 +436,23 @@ def test_a_folder_with_forbidden_files_is_refused_and_leaves_nothing(shell: Shel
         (folder / "x").unlink()
     assert shell.listed() == {}
     assert not list(shell.home.rglob(".metier-*"))
+
+
+def test_an_installed_skill_that_hides_another_says_so(shell: Shell, repo: Path) -> None:
+    mine = shell.skill("pdf")
+    bundled = write_skill(repo / "skills", "hello-world")
+    ran = shell("skill", "install", str(repo), "--skill", "pdf", "--skill", "hello-world", "--json")
+    assert [(row["name"], row["source"]) for row in ran.data["hides"]] == [("hello-world", "bundled"), ("pdf", "user")]
+    assert ran.data["hides"][1]["folder"] == str(mine)
+    assert f"pdf hides the user skill of that name in {mine}; --name installs it under another name" in ran.envelope["warnings"]
+    assert bundled.exists()
+    # Its own links and copies are the same skill.
+    ran = shell("skill", "install", str(repo), "--skill", "docx", "--target", "claude-code", "--copy", "--json")
+    assert (ran.data["hides"], ran.envelope.get("warnings")) == ([], None)
+
+
+def test_a_journal_that_came_with_a_project_is_named_and_ignored(shell: Shell, repo: Path) -> None:
+    (shell.project / ".metier-journal").write_text('{"version": 1, "stages": [], "moves": []}')
+    ran = shell("skill", "install", str(repo), "--skill", "pdf", "--project", METIER_TRUST="1")
+    assert ran.code == 0
+    assert "is ignored, because it came with the project" in ran.err

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import ConflictError
-from metier.install.targets.agents_md import BEGIN, END, with_skills
+from metier.install.targets.agents_md import BEGIN, END, with_skills, write_agents_md
 
 PDF = ("pdf", "Reads PDF files. Use when asked.", ".agents/skills/pdf/SKILL.md")
 
@@ -39,3 +41,10 @@ def test_writing_it_again_changes_nothing_whatever_a_skill_says(before: str, des
 def test_marks_that_do_not_match_are_for_a_person(text: str) -> None:
     with pytest.raises(ConflictError):
         with_skills(text, [PDF])
+
+
+def test_a_file_that_is_not_utf_8_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConflictError, match="not UTF-8"):
+        write_agents_md(str(tmp_path), [], lock_file=str(tmp_path / "lock"))
+    assert (tmp_path / "AGENTS.md").read_bytes() == b"\xff\xfe"

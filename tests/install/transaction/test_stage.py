@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from install.builders import contents, installed, prepared, store_in
+from metier.archive import Contents
 from metier.install.transaction import stage
 from metier.install.transaction.stage import flush, write_skills
+from metier.sources import inner_folder
 
 MANY = {f"references/{number}.md": b"x" for number in range(40)}
 
@@ -28,6 +30,11 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return seen
 
 
+def write(folder: Path, skill: Contents) -> None:
+    with inner_folder(str(folder)) as descriptor:
+        write_skills([(descriptor, "a", skill, {})])
+
+
 def staged(folder: Path) -> set[str]:
     return {str(folder), *(str(path) for path in folder.rglob("*") if not path.is_symlink())}
 
@@ -38,7 +45,7 @@ def test_where_a_file_system_cannot_be_flushed_at_once_every_file_and_folder_is(
     tmp_path: Path, flushed: set[str], monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
 ) -> None:
     monkeypatch.setattr(stage, "_sync_file_system", lambda _folder: False)
-    write_skills([(f"{tmp_path}/a", contents("a", files=files, links=[("l.md", "SKILL.md")]), {})])
+    write(tmp_path, contents("a", files=files, links=[("l.md", "SKILL.md")]))
     flush([str(tmp_path)])
     assert flushed == staged(tmp_path)
 
@@ -47,7 +54,7 @@ def test_where_a_file_system_cannot_be_flushed_at_once_every_file_and_folder_is(
 def test_many_files_are_flushed_at_once_where_errors_are_reported(
     tmp_path: Path, flushed: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_skills([(f"{tmp_path}/a", contents("a", files=MANY), {})])
+    write(tmp_path, contents("a", files=MANY))
     flush([str(tmp_path)])
     assert flushed == set()
     # An old kernel keeps it to itself when a write has failed, so there every file is asked.

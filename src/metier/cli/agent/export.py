@@ -32,7 +32,7 @@ def export(app: App, *, name: str, output: str | None, whole: bool) -> Result:
         file = os.path.join(app.folder, output)
         if os.path.lexists(file):
             raise ConflictError(f"{output!r} already exists", hint="choose another name, or delete it first")
-        replace_text(file, text)
+        replace_text(file, text, inside=app.paths.inside(file))
         line = f"Exported agent {name} to {one_line(output)}"
         return Result(data={"name": name, "file": file, "versions": len(versions)}, lines=lambda _: (line,))
     return Result(data={"name": name, "versions": len(versions), "text": text}, lines=lambda _: (), text=text)

@@ -230,7 +230,8 @@ def _save(conversation: Conversation, rest: str) -> SlashResult:
     file = os.path.join(conversation.app.folder, os.path.expanduser(name))
     if os.path.lexists(file):
         raise ConflictError(f"{name!r} exists already", hint="choose another name: /save FILE")
-    replace_text(file, export_json(conversation.app, engine.id) if name.endswith(".json") else to_markdown(chat, turns))
+    text = export_json(conversation.app, engine.id) if name.endswith(".json") else to_markdown(chat, turns)
+    replace_text(file, text, inside=conversation.app.paths.inside(file))
     return SlashResult(lines=(one_line(f"Saved {_turns(len(turns))} to {name}"),))
 
 

@@ -91,6 +91,8 @@ def record_inputs(app: App) -> None:
     inputs += [("agents", folder, _links(folder)) for folder in app.installation.visibility.folders]
     bounds = f"{app.skills.limits.depth}:{app.skills.limits.directories}"
     for folder in app.skills.places:
+        if folder.leads_to:
+            continue
         value, time = _fingerprint(folder.root, bounds)
         newest = max(newest, time)
         inputs.append(("root", f"{bounds}:{folder.root}", value))

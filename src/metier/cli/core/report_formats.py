@@ -9,12 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 from metier import __version__
+from metier.app import App
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cell_width, one_line
-from metier.sources import DiskFiles
+from metier.sources import DiskFiles, replace_bytes
 from metier.spec import CODES, Code, Problem, Report, Severity
 
-__all__ = ["FORMATS", "CheckedSkill", "as_github", "as_sarif", "report_result"]
+__all__ = ["FORMATS", "CheckedSkill", "as_github", "as_sarif", "report_result", "write_report"]
 
 FORMATS = ("text", "json", "sarif", "github")
 CheckedSkill = tuple[str, Report]
@@ -22,6 +23,12 @@ CheckedSkill = tuple[str, Report]
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def write_report(app: App, file: str, text: str) -> None:
+    """Writes a report to a file that the user named; in the project, no link may lead out of it."""
+    path = os.path.join(app.folder, file)
+    replace_bytes(path, text.encode("utf-8", "replace"), mode=0o644, inside=app.paths.inside(path))
 
 
 def report_result(checked: Sequence[CheckedSkill], *, verdict: str, form: str, base: str) -> Result:

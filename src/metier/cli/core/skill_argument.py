@@ -15,7 +15,7 @@ from metier.spec import Report
 if TYPE_CHECKING:
     from metier.install import ConfiguredPlugin
 
-__all__ = ["entries_named", "entry_named", "folders_named", "listing_plugins"]
+__all__ = ["entries_named", "entry_named", "folders_named", "listing_plugins", "refuse_links_out"]
 
 
 def entry_named(app: App, name: str) -> Entry:
@@ -41,6 +41,15 @@ def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:
     """Returns the skills of all targets, installed or not. Raises InvalidSkillError for one that no client could load."""
     installed = {entry.folder: entry for entry in app.catalog.entries}
     return [installed.get(folder) or _entry_in(app, folder) for folder in folders_named(app, targets)]
+
+
+def refuse_links_out(app: App, targets: Sequence[str]) -> None:
+    """Raises RefusedError if a path in the project leads out of it; for commands that write to what was named."""
+    for target in targets:
+        path = os.path.abspath(os.path.join(app.folder, os.path.expanduser(target)))
+        if app.paths.inside(path) and not f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(app.folder)}/"):
+            raise RefusedError(f"{target} is a link out of the project", rule="link-leaves-project",
+                               hint=f"name {os.path.realpath(path)} itself")  # fmt: skip
 
 
 def _entry_in(app: App, folder: str) -> Entry:

@@ -25,6 +25,7 @@ from metier.mcp import (
     plan_change,
 )
 from metier.spec import is_name
+from metier.values import replace
 
 __all__ = ["install"]
 
@@ -62,7 +63,7 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
 
 def _plan(app: App, client: ClientName, scope: ConfigScope, server: ServerCommand) -> ConfigChange:
     file = config_file_of(client, scope, home=app.paths.user_home, folder=app.folder, environment=app.environment)
-    return plan_change(file, server)
+    return plan_change(replace(file, inside=app.folder if scope is ConfigScope.PROJECT else None), server)
 
 
 def _row(client: str, change: ConfigChange, backup: str | None) -> dict[str, Any]:

@@ -71,7 +71,8 @@ def create(
         files = {SKILL_FILE: _import_skill(os.path.join(app.folder, os.path.expanduser(source)), skill)}
     else:
         files = new_skill_files(skill, description or _asked(), template=template)
-    write_skill_folder(folder, files)
+    # A folder that was named, or the project's own, is in the project; the user's may be a link to anywhere.
+    write_skill_folder(folder, files, inside=app.paths.inside(folder) if project or parent else None)
     if edit:
         edit_file(os.path.join(folder, SKILL_FILE), app.environment)
     report = check(DiskFiles(folder), folder=skill.text)

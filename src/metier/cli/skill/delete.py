@@ -69,7 +69,7 @@ def delete_skill(app: App, name: str, *, source: str | None, yes: bool, force: b
     data = {"name": entry.name, "folder": entry.folder, "files": files}
     if not yes and not _confirm(name, f"Delete {entry.folder} with {plural(files, 'file')}?"):
         return _kept(data)
-    delete_skill_folder(entry.folder)
+    delete_skill_folder(entry.folder, inside=app.paths.inside(entry.folder))
     line = one_line(f"Deleted {entry.name} ({entry.folder}, {plural(files, 'file')})")
     return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
 

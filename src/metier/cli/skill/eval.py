@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
@@ -12,6 +11,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.models import required_model, run_with_model
 from metier.cli.core.progress import progress
+from metier.cli.core.report_formats import write_report
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal
@@ -19,7 +19,6 @@ from metier.errors import UsageError
 from metier.evals import EvalOptions, EvalPlan, EvalResults, EvalServices, junit_triggers, plan_evals, run_evals
 from metier.models import ChatModel, ModelChoice
 from metier.runtime import ApprovalAnswer
-from metier.sources import replace_bytes
 
 from .eval_report import output_lines, trigger_lines
 from .test import runner_for, test_lines
@@ -64,9 +63,9 @@ def evaluate(
             model, lambda client: run_evals(plan, _services(app, plan, client), on_progress=lambda: advance(1))
         )
     if junit:
-        replace_bytes(str(Path(app.folder, junit)), junit_triggers(results.triggers).encode(), mode=0o644)
+        write_report(app, junit, junit_triggers(results.triggers))
     if html:
-        replace_bytes(str(Path(app.folder, html)), results.html().encode("utf-8", "replace"), mode=0o644)
+        write_report(app, html, results.html())
     return Result(
         data=results.data(),
         lines=lambda terminal: _lines(results, terminal, verbose=verbose),

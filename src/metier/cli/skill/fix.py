@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.skill_argument import folders_named
+from metier.cli.core.skill_argument import folders_named, refuse_links_out
 from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.sources import SkillFix, fix_skill_folder
 
@@ -27,6 +27,7 @@ def fix(app: App, *, targets: tuple[str, ...], dry_run: bool) -> Result:
     Quotes values with a colon, writes allowed-tools and metadata in the form of the standard, sets the name to the folder's,
     and removes a byte order mark. Exits with 1 if a skill is still not valid.
     """
+    refuse_links_out(app, targets)
     fixes = [fix_skill_folder(folder, dry_run=dry_run) for folder in folders_named(app, targets)]
     failed = sum(one.errors_left > 0 for one in fixes)
     data = {

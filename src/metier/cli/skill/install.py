@@ -116,6 +116,7 @@ def _result(app: App, result: InstallResult) -> Result:
         "done": result.done,
         "skills": rows,
         **result_row(result),
+        "hides": [{"name": one.name, "source": one.source, "folder": one.folder} for one in result.hides],
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:

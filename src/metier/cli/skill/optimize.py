@@ -13,7 +13,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.models import run_with_model
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
-from metier.cli.core.skill_argument import entries_named
+from metier.cli.core.skill_argument import entries_named, refuse_links_out
 from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.errors import AmbiguousError
 from metier.evals import Candidate, OptimizeResult, SkillOptimization, optimize_skill
@@ -38,6 +38,7 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
     entry = _only(entries_named(app, [target]), target)
     if write:
         refuse_bundled(entry.folder)
+        refuse_links_out(app, [target])
     model = None if offline else app.conversations.model()
     with progress("trying descriptions", rounds) as advance:
         optimization = run_with_model(

@@ -13,6 +13,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.runtime import ApprovalAnswer, Outcome, check_output_paths, printable, write_outputs
+from metier.values import replace
 
 __all__ = ["run_script"]
 
@@ -52,13 +53,17 @@ def run_script(
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
     # Running the command is the approval; the policy still denies what it forbids.
-    session = app.sessions.open(_SESSION, approve=lambda _: ApprovalAnswer.ONCE)
+    kept = app.sessions.is_writable
+    session = app.sessions.open(_SESSION, approve=lambda _: ApprovalAnswer.ONCE, kept=kept)
     try:
         work = session.run_script(skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs)
         outcome = asyncio.run(work)
     finally:
         session.close()
-    return _result(skill, script, outcome, write_outputs(app.folder, outcome.files))
+    result = _result(skill, script, outcome, write_outputs(app.folder, outcome.files))
+    if kept:
+        return result
+    return replace(result, notes=(*result.notes, f"{app.paths.home} cannot be written, so this run is not in the statistics"))
 
 
 def _result(skill: str, script: str, outcome: Outcome, paths: tuple[str, ...]) -> Result:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import click
 
@@ -12,6 +11,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.progress import progress
+from metier.cli.core.report_formats import write_report
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
@@ -26,7 +26,6 @@ from metier.evals import (
     run_skill_tests,
 )
 from metier.runtime import PolicyVerdict, Runner
-from metier.sources import replace_bytes
 
 __all__ = ["runner_for", "test", "test_lines"]
 
@@ -59,7 +58,7 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
         limits = app.sessions.options().limits
         results = asyncio.run(run_skill_tests(files, runner, limits=limits, parallel=jobs, on_progress=lambda _: advance(1)))
     if junit:
-        replace_bytes(str(Path(app.folder, junit)), junit_tests(results).encode(), mode=0o644)
+        write_report(app, junit, junit_tests(results))
     counts = _counts(results)
     return Result(
         data={**counts, "tests": [one.data() for one in results]},

@@ -19,7 +19,7 @@ from typing import Any
 
 from metier.archive import REPOSITORY_LIMITS, Contents, digest
 from metier.errors import MetierError
-from metier.sources import create_private_file, file_lock
+from metier.sources import create_private_file, file_lock, make_private_folder, open_regular, read_regular
 from metier.values import dataclass
 
 __all__ = ["CacheSize", "SkillCache"]
@@ -65,8 +65,7 @@ class SkillCache:
         try:
             if os.path.getsize(file) > _LARGEST_OBJECT:
                 return None
-            with open(file, "rb") as stream:
-                contents = unpack(stream.read(), limits=REPOSITORY_LIMITS)
+            contents = unpack(read_regular(file), limits=REPOSITORY_LIMITS)
         except (OSError, MetierError):
             contents = None
         if contents is not None and digest(contents) == key:
@@ -145,7 +144,7 @@ class SkillCache:
     @staticmethod
     def _read(file: str, key: str) -> dict[str, Any] | None:
         try:
-            with open(file, "rb") as stream:
+            with os.fdopen(open_regular(file), "rb") as stream:
                 value = json.loads(stream.read(16 << 20))
         except (OSError, ValueError, RecursionError):
             return None
@@ -158,7 +157,7 @@ class SkillCache:
 def _store(file: str, data: bytes) -> None:
     """Writes a file atomically. It is not flushed: damage by a power cut is found when it is read."""
     folder = os.path.dirname(file)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    make_private_folder(folder)
     descriptor, temporary = create_private_file(folder, ".")
     try:
         with os.fdopen(descriptor, "wb") as stream:

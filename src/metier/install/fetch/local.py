@@ -9,6 +9,7 @@ from metier.errors import RefusedError, SkillNotFoundError, UnavailableError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched
 from metier.install.refs.ref_types import ArchiveFile, LocalName, LocalPath
+from metier.sources import open_regular
 from metier.spec import SKILL_FILE
 
 from .job import Access, FetchJob
@@ -42,10 +43,10 @@ def fetch_path(ref: LocalPath, job: FetchJob) -> Fetched:
 def fetch_archive_file(ref: ArchiveFile, job: FetchJob) -> Fetched:
     path = _expand(ref.path, job.access)
     try:
-        with open(path, "rb") as stream:
+        if os.path.isdir(path):
+            return _fetch_folder(path, job)
+        with os.fdopen(open_regular(path), "rb") as stream:
             data = stream.read(_LARGEST_ARCHIVE + 1)
-    except IsADirectoryError:
-        return _fetch_folder(path, job)
     except FileNotFoundError:
         raise SkillNotFoundError(ref.path, hint=f"{path} does not exist") from None
     except OSError as error:

@@ -5,13 +5,14 @@ The list stands between two markers; the rest of the file is not touched. Writin
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 
 from metier.disclosure import CatalogFormat, CatalogLine, render_block
 from metier.errors import ConflictError
-from metier.sources import file_lock, replace_bytes
+from metier.sources import file_lock, inner_file, read_regular, replace_bytes
 from metier.values import dataclass
 
 __all__ = ["BEGIN", "END", "AgentsMd", "with_skills", "write_agents_md"]
@@ -37,13 +38,15 @@ class AgentsMd:
 
 def write_agents_md(folder: str, skills: Sequence[CatalogLine], *, lock_file: str, dry_run: bool = False) -> AgentsMd:
     """Updates the list in a project's AGENTS.md. `lock_file` keeps two processes apart."""
-    file = Path(folder) / "AGENTS.md"
+    file = os.path.join(folder, "AGENTS.md")
     with file_lock(lock_file):
-        before = file.read_text(encoding="utf-8") if file.exists() else ""
-        after = with_skills(before, sorted(skills), file=str(file))
+        before = ""
+        with inner_file(file, inside=folder) as (inner, name), suppress(FileNotFoundError):
+            before = _decode(read_regular(name, dir_fd=inner), file)
+        after = with_skills(before, sorted(skills), file=file)
         if after != before and not dry_run:
-            replace_bytes(str(file), after.encode(), mode=file.stat().st_mode & 0o777 if file.exists() else 0o644)
-    return AgentsMd(file=str(file), skills=len(skills), changed=after != before)
+            replace_bytes(file, after.encode(), mode=0o644, inside=folder)
+    return AgentsMd(file=file, skills=len(skills), changed=after != before)
 
 
 def with_skills(text: str, skills: Sequence[CatalogLine], *, file: str = "AGENTS.md") -> str:
@@ -61,6 +64,13 @@ def with_skills(text: str, skills: Sequence[CatalogLine], *, file: str = "AGENTS
         return text
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     return f"{text}{gap}{block}\n"
+
+
+def _decode(data: bytes, file: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConflictError(f"{file} is not UTF-8 text", hint="save the file as UTF-8; nothing was changed") from error
 
 
 def _block(skills: Sequence[CatalogLine]) -> str:

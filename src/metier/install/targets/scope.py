@@ -17,7 +17,6 @@ from metier.values import dataclass
 
 __all__ = [
     "ALL_DETECTED",
-    "JOURNAL",
     "LOCK_FILE",
     "InstallMode",
     "InstallScope",
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 LOCK_FILE = "metier.lock"
-JOURNAL = ".metier-journal"
+_JOURNAL = ".metier-journal"
 ALL_DETECTED = "all-detected"
 _METIER = "metier"
 
@@ -53,6 +52,13 @@ class InstallScope:
     plugins: str
     """The folder of a user's skills for metier only."""
     environment: Mapping[str, str]
+    metier_home: str
+    """The folder of metier's own files, which no project can write."""
+
+    @property
+    def inside(self) -> str | None:
+        """The folder that no write and no removal leaves. The user's own folders may be links to anywhere."""
+        return self.root if self.level is ScopeLevel.PROJECT else None
 
     @property
     def lock_file(self) -> str:
@@ -60,7 +66,15 @@ class InstallScope:
 
     @property
     def journal(self) -> str:
-        return os.path.join(self.root, JOURNAL)
+        """The file that lists the renames of an unfinished installation. A cloned project cannot contain it."""
+        if self.level is ScopeLevel.USER:
+            return os.path.join(self.root, _JOURNAL)
+        return os.path.join(self.metier_home, "journals", f"{_key(os.path.realpath(self.root))}.json")
+
+    @property
+    def old_journal(self) -> str | None:
+        """The place of a project's journal before version 0.2, which is not read any more."""
+        return os.path.join(self.root, _JOURNAL) if self.level is ScopeLevel.PROJECT else None
 
     @property
     def shared(self) -> str:
@@ -107,6 +121,13 @@ def read_targets(words: Iterable[str], scope: InstallScope) -> tuple[str, ...]:
         elif word and word != _METIER:
             names.append(_known(word, scope))
     return tuple(sorted(dict.fromkeys(names)))
+
+
+def _key(path: str) -> str:
+    # Imported here: only a project's journal has a name that is a hash.
+    import hashlib
+
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
 
 
 def _known(word: str, scope: InstallScope) -> str:

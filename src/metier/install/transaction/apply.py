@@ -17,14 +17,17 @@ from contextlib import ExitStack, contextmanager
 from metier.install.lock.lock_file import Lock, render_lock
 from metier.install.targets.scope import InstallScope, ScopeLevel
 from metier.spec import Files
+from metier.values import replace
 
-from .journal import Checkpoint, Journal, Move, ignore_checkpoint, leftovers, recover, stage_below, sweep
+from .journal import Checkpoint, Journal, Move, ignore_checkpoint, inode_of, recover
 from .stage import flush, old_times, write_copy, write_skills
+from .stage_folder import StageFolder, make_stage, sweep_leftovers
 from .steps import InstallStep, Verb, refuse_conflicts
 
 __all__ = ["apply", "hold_scope"]
 
 _WRITES = (Verb.INSTALL, Verb.UPDATE, Verb.COPY)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -48,14 +51,14 @@ def apply(
 ) -> tuple[tuple[str, str], ...]:
     """Applies the steps and writes the lock. The scope must be held. Returns what was saved, as (from, to)."""
     refuse_conflicts(steps)
-    sweep(leftovers(scope))
+    sweep_leftovers(scope)
     with ExitStack() as stack:
         staging = _Staging(scope, stack, checkpoint)
         try:
             staging.stage(steps, skills)
             staging.stage_lock(lock)
             checkpoint("staged")
-            flush(stage for stage, _ in staging.stages.values())
+            flush(stage.path for stage in staging.stages.values())
             checkpoint("flushed")
             journal = staging.journal()
         except BaseException:
@@ -71,7 +74,8 @@ def _decide(journal: Journal, checkpoint: Checkpoint) -> None:
     try:
         journal.write(checkpoint)
     except BaseException:
-        sweep(journal.stages)
+        for stage in journal.stages:
+            stage.sweep()
         raise
     checkpoint("journal written")
     try:
@@ -87,74 +91,75 @@ class _Staging:
 
     def __init__(self, scope: InstallScope, stack: ExitStack, checkpoint: Checkpoint) -> None:
         self.scope, self.stack, self.checkpoint = scope, stack, checkpoint
-        self.stages: dict[str, tuple[str, str]] = {}
+        self.stages: dict[str, StageFolder] = {}
         self.moves: list[Move] = []
         self.saved: list[tuple[str, str]] = []
 
-    def path_for(self, final: str) -> str:
+    def stage_of(self, final: str) -> StageFolder:
         parent = os.path.dirname(final)
         if parent not in self.stages:
-            self.stages[parent] = self.stack.enter_context(stage_below(parent, self.scope, self.checkpoint))
+            self.checkpoint(f"stage begun in {os.path.basename(parent) or parent}")
+            self.stages[parent] = stage = make_stage(parent, self.scope)
+            self.stack.callback(stage.close)
             self.checkpoint(f"stage made in {os.path.basename(parent) or parent}")
-        return os.path.join(self.stages[parent][1], str(len(self.moves)))
+        return self.stages[parent]
+
+    def add_move(self, final: str) -> Move:
+        """Plans the exchange of `final` with what the caller stages under the name of the move."""
+        move = Move(stage=self.stage_of(final), staged=str(len(self.moves)), final=os.path.basename(final))
+        self.moves.append(move)
+        return move
 
     def stage(self, steps: Sequence[InstallStep], skills: Mapping[str, Files]) -> None:
-        # First, because the journal is written in this staging folder.
-        self.path_for(self.scope.lock_file)
+        # Everything is opened before anything is written, so that a link out of the project costs no work.
+        for path in (self.scope.lock_file, *(step.path for step in steps)):
+            self.stage_of(path)
         writes = []
         for step in steps:
             if step.verb is Verb.SAVE:
                 self._save(step)
                 continue
-            if step.verb is Verb.KEEP:
-                continue
-            staged = self.path_for(step.path)
+            move = self.add_move(step.path)
             if step.verb in _WRITES:
-                writes.append((staged, skills[step.name], old_times(step.path, skills[step.name])))
+                times = old_times(step.path, skills[step.name])
+                writes.append((move.stage.inner, move.staged, skills[step.name], times))
             elif step.verb is Verb.LINK:
-                os.symlink(step.target, staged)
-            self.moves.append(Move(staged, step.path))
+                os.symlink(step.target, move.staged, dir_fd=move.stage.inner)
         write_skills(writes, self.checkpoint)
         self.checkpoint("skills written")
 
     def stage_lock(self, lock: Lock) -> None:
-        staged = self.path_for(self.scope.lock_file)
+        move = self.add_move(self.scope.lock_file)
         mode = 0o600 if self.scope.level is ScopeLevel.USER else 0o644
-        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        descriptor = os.open(move.staged, _NEW, mode, dir_fd=move.stage.inner)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(render_lock(lock).encode())
-        self.moves.append(Move(staged, self.scope.lock_file))
 
     def journal(self) -> Journal:
-        moves = (Move(move.staged, move.final, _inode(move.staged)) for move in self.moves)
-        return Journal(self.scope.journal, tuple(stage for stage, _ in self.stages.values()), tuple(moves))
+        moves = (
+            replace(move, inode=inode_of(move.staged, move.stage.inner), old=inode_of(move.final, move.stage.outer))
+            for move in self.moves
+        )
+        return Journal(self.scope, tuple(self.stages.values()), tuple(moves))
 
     def clear(self) -> None:
-        sweep([stage for stage, _ in self.stages.values()])
+        for stage in self.stages.values():
+            stage.sweep()
 
     def _save(self, step: InstallStep) -> None:
         """Copies and does not move: nothing may change before the journal is written."""
         final = self._free_name(step.target)
-        staged = self.path_for(final)
-        write_copy(step.path, staged)
-        self.moves.append(Move(staged, final))
+        move = self.add_move(final)
+        write_copy(self.stage_of(step.path).outer, os.path.basename(step.path), move.stage.inner, move.staged)
         self.saved.append((step.path, final))
 
     def _free_name(self, name: str) -> str:
-        taken = {move.final for move in self.moves}
+        taken = {move.path for move in self.moves}
         final, number = os.path.join(self.scope.kept, name), 1
         while os.path.lexists(final) or final in taken:
             number += 1
             final = os.path.join(self.scope.kept, f"{name}.{number}")
         return final
-
-
-def _inode(staged: str) -> int:
-    try:
-        return os.lstat(staged).st_ino
-    except FileNotFoundError:
-        # Nothing is staged for a removal.
-        return 0
 
 
 @contextmanager
@@ -167,7 +172,8 @@ def _locked_folder(scope: InstallScope) -> Iterator[None]:
         except OSError:
             # Some network file systems lock only files that are open for writing.
             os.close(descriptor)
-            descriptor = os.open(f"{scope.lock_file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(f"{scope.lock_file}.lock", flags, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

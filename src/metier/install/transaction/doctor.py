@@ -1,27 +1,23 @@
 """Finds and clears what a killed installer left behind.
 
-A journal is a committed installation and is finished. Every other path that begins with `.metier-` is garbage once its
+A journal is a committed installation and is finished. Every other folder that begins with `.metier-` is garbage once its
 process is gone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
-import time
 
 from metier.errors import RefusedError
 from metier.install.targets.scope import InstallScope
+from metier.sources import inner_folder
 from metier.values import dataclass
 
 from .apply import hold_scope
-from .journal import leftovers, read_journal
+from .stage_folder import leftovers, sweep_leftovers
 
 __all__ = ["Leftover", "find_leftovers", "repair"]
-
-_OTHERS = (".metier-new-", ".metier-deleted-")
-_OLD_SECONDS = 600
-"""Folders of these names exist for a moment only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +28,9 @@ class Leftover:
 
 def find_leftovers(scope: InstallScope) -> tuple[Leftover, ...]:
     found = [Leftover(scope.journal, "an unfinished installation")] if os.path.lexists(scope.journal) else []
-    places = _places(scope)
-    found += [Leftover(stage, "the staging folder of an installer that no longer runs") for stage in leftovers(scope)]
-    found += [Leftover(path, "left by a command that was killed") for path in _old(places)]
-    return tuple(found)
+    if scope.old_journal and os.path.lexists(scope.old_journal):
+        found.append(Leftover(scope.old_journal, "a journal inside the project, which metier does not follow"))
+    return (*found, *(Leftover(path, "left by a command that was killed") for path in leftovers(scope)))
 
 
 def repair(scope: InstallScope) -> tuple[Leftover, ...]:
@@ -44,30 +39,16 @@ def repair(scope: InstallScope) -> tuple[Leftover, ...]:
         return ()
     found = find_leftovers(scope)
     try:
-        read_journal(scope)
-    except RefusedError:
-        # It names paths that no installation writes, so it is deleted and not followed.
+        with hold_scope(scope):
+            pass
+    except RefusedError as error:
+        if error.rule != "journal":
+            raise
+        # It cannot be read, so it is deleted and not followed.
         os.unlink(scope.journal)
     with hold_scope(scope):
-        for path in (*leftovers(scope), *_old(_places(scope))):
-            shutil.rmtree(path, ignore_errors=True)
+        if scope.old_journal:
+            with inner_folder(scope.root) as root, contextlib.suppress(OSError):
+                os.unlink(os.path.basename(scope.old_journal), dir_fd=root)
+        sweep_leftovers(scope)
     return found
-
-
-def _places(scope: InstallScope) -> list[str]:
-    return [*scope.parents, scope.root]
-
-
-def _old(places: list[str]) -> list[str]:
-    found: list[str] = []
-    for place in places:
-        try:
-            with os.scandir(place) as children:
-                found += [
-                    child.path for child in children
-                    if child.name.startswith(_OTHERS) and child.is_dir(follow_symlinks=False)
-                    and time.time() - child.stat(follow_symlinks=False).st_ctime > _OLD_SECONDS
-                ]  # fmt: skip
-        except OSError:
-            continue
-    return sorted(found)

@@ -149,12 +149,19 @@ def _removing(old: PlacedSkill, on_disk: Mapping[str, PathState]) -> Iterator[In
                 yield InstallStep(verb=Verb.KEEP, name=old.entry.name, path=path, reason=StepReason.FOREIGN, note=note)
             else:
                 yield InstallStep(verb=Verb.UNLINK, name=old.entry.name, path=path)
-        elif seen.kind is PathKind.FOLDER and (path == old.folder or path in old.copies or seen.files == old.entry.files):
+        elif seen.kind is PathKind.FOLDER and _is_ours(path, old, seen):
             note = _edited(old.entry.files, seen.files) if seen.files != old.entry.files else ""
             yield InstallStep(verb=Verb.REMOVE, name=old.entry.name, path=path, note=note)
         elif seen.kind is not PathKind.ABSENT:
             note = "metier did not install this"
             yield InstallStep(verb=Verb.KEEP, name=old.entry.name, path=path, reason=StepReason.FOREIGN, note=note)
+
+
+def _is_ours(path: str, old: PlacedSkill, seen: PathState) -> bool:
+    """Returns True if the folder is an installed copy. One that holds none of the locked files is something else."""
+    if path != old.folder and path not in old.copies:
+        return seen.files == old.entry.files
+    return not seen.files or not seen.files.keys().isdisjoint(old.entry.files)
 
 
 def _edited(base: Hashes, now: Hashes) -> str:

@@ -1,6 +1,7 @@
 """Writes the files of skills to staging folders, and flushes them to the disk.
 
-File modes are 0644 or 0755; setuid, group and owner of the source are ignored.
+File modes are 0644 or 0755; setuid, group and owner of the source are ignored. Folders are open descriptors, and each name
+below is created with O_NOFOLLOW in the descriptor of its folder, so that no write leaves the staging folder.
 
 Two orders make a power cut safe: every byte of the new state, including the new lock, is on the disk before the journal gets
 its name (`flush`), and the journal is on the disk before the first rename. So everything that a journal names is complete.
@@ -10,43 +11,51 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
-from metier.archive import SKILL_LIMITS, Contents, Member, read_contents
+from metier.archive import SKILL_LIMITS, Contents, Link, Member, read_contents
+from metier.sources import open_regular, read_regular
 from metier.spec import Files
 
-__all__ = ["flush", "flush_folders", "old_times", "write_copy", "write_skills"]
+__all__ = ["flush", "old_times", "write_copy", "write_skills"]
 
 _FEW = 16
 _FLUSHERS = 20
+_PART = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 Times = Mapping[str, int]
 """Modification times in ns, by path."""
 
 
-def write_skills(skills: Iterable[tuple[str, Files, Times]], checkpoint: Callable[[str], None] = lambda _: None) -> None:
-    """Writes each skill to its folder, which must not exist. A file that is not in `times` keeps the time of its source."""
-    jobs = [(folder, files if isinstance(files, Contents) else read_contents(files), times) for folder, files, times in skills]
-    count, total = 0, sum(len(contents.members) for _, contents, _ in jobs)
-    for folder, contents, times in jobs:
-        paths = [member.path for member in contents.members] + [link.path for link in contents.links]
-        for below in sorted(_folders(paths)):
-            os.mkdir(os.path.join(folder, below), 0o755)
-        for link in contents.links:
-            os.symlink(link.target, os.path.join(folder, link.path))
-        for member in contents.members:
-            _write(f"{folder}/{member.path}", member, times.get(member.path, member.time))
+def write_skills(skills: Iterable[tuple[int, str, Files, Times]], checkpoint: Callable[[str], None] = lambda _: None) -> None:
+    """Writes each skill as a new folder of this name in an open folder. A file that is not in `times` keeps its own time."""
+    jobs = [
+        (folder, name, files if isinstance(files, Contents) else read_contents(files), times)
+        for folder, name, files, times in skills
+    ]
+    count, total = 0, sum(len(contents.members) for _, _, contents, _ in jobs)
+    for folder, name, contents, times in jobs:
+        for _ in _write_folder(_children(contents), "", folder, name, times):
             count += 1
             checkpoint(f"file {count} of {total}")
 
 
-def write_copy(source: str, folder: str) -> None:
-    """Copies a folder with its links, modes and times."""
-    # Imported here: it imports three compressors, and few installations keep a copy.
-    import shutil
-
-    shutil.copytree(source, folder, symlinks=True)
+def write_copy(source: int, source_name: str, folder: int, name: str) -> None:
+    """Copies a folder with its links, modes and times from one open folder to another. Pipes and devices are left out."""
+    with _open_folder(source_name, source) as old, _new_folder(name, folder) as new:
+        for child in os.listdir(old):
+            status = os.lstat(child, dir_fd=old)
+            if stat.S_ISLNK(status.st_mode):
+                os.symlink(os.readlink(child, dir_fd=old), child, dir_fd=new)
+            elif stat.S_ISDIR(status.st_mode):
+                write_copy(old, child, new, child)
+            elif stat.S_ISREG(status.st_mode):
+                _copy_file(child, old, new)
+        _copy_status(old, new)
 
 
 def old_times(source: str, files: Files) -> dict[str, int]:
@@ -58,11 +67,8 @@ def old_times(source: str, files: Files) -> dict[str, int]:
         path = os.path.join(source, entry.path)
         try:
             status = os.lstat(path)
-            if status.st_size == entry.size:
-                with open(path, "rb") as stream:
-                    same = stream.read() == files.read(entry.path, limit=SKILL_LIMITS.file)
-                if same:
-                    times[entry.path] = status.st_mtime_ns
+            if status.st_size == entry.size and read_regular(path) == files.read(entry.path, limit=SKILL_LIMITS.file):
+                times[entry.path] = status.st_mtime_ns
         except OSError:
             continue
     return times
@@ -99,12 +105,6 @@ def _by_device(folders: Iterable[str]) -> dict[int, list[str]]:
     return found
 
 
-def flush_folders(folders: Iterable[str]) -> None:
-    """Flushes creations, renames and removals in these folders."""
-    for folder in dict.fromkeys(folders):
-        _flush(folder)
-
-
 def _sync_file_system(folder: str) -> bool:
     # Before Linux 5.8, syncfs did not report failed writes.
     release = re.match(r"(\d+)\.(\d+)", os.uname().release) if sys.platform == "linux" else None
@@ -123,21 +123,94 @@ def _sync_file_system(folder: str) -> bool:
     return True
 
 
-def _write(file: str, member: Member, time: int | None) -> None:
-    descriptor = os.open(file, _NEW, 0o755 if member.executable else 0o644)
+Children = Mapping[str, list[tuple[str, Member | Link | None]]]
+"""The names in each folder, by its path: a file, a link, or None for a folder."""
+
+
+def _children(contents: Contents) -> Children:
+    found: dict[str, list[tuple[str, Member | Link | None]]] = {"": []}
+    items: list[Member | Link] = [*contents.links, *contents.members]
+    for item in items:
+        folder, _, name = item.path.rpartition("/")
+        missing = folder
+        while missing not in found:
+            found[missing] = []
+            missing = missing.rpartition("/")[0]
+        found[folder].append((name, item))
+    for path in [path for path in found if path]:
+        above, _, name = path.rpartition("/")
+        found[above].append((name, None))
+    return found
+
+
+def _write_folder(children: Children, path: str, above: int, name: str, times: Times) -> Iterator[Member]:
+    """Writes one folder and those below it; yields each file once it is written."""
+    with _new_folder(name, above) as folder:
+        for child, item in children[path]:
+            if item is None:
+                yield from _write_folder(children, f"{path}/{child}" if path else child, folder, child, times)
+            elif isinstance(item, Link):
+                os.symlink(item.target, child, dir_fd=folder)
+            else:
+                _write_file(child, folder, item, times.get(item.path, item.time))
+                yield item
+
+
+def _write_file(name: str, folder: int, member: Member, time: int | None) -> None:
+    descriptor = os.open(name, _NEW, 0o755 if member.executable else 0o644, dir_fd=folder)
     try:
-        view = memoryview(member.data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        _write_all(descriptor, member.data)
         if time is not None:
             os.utime(descriptor, ns=(time, time))
     finally:
         os.close(descriptor)
 
 
+def _copy_file(name: str, source: int, target: int) -> None:
+    old = open_regular(name, dir_fd=source)
+    try:
+        new = os.open(name, _NEW, 0o600, dir_fd=target)
+        try:
+            while part := os.read(old, _PART):
+                _write_all(new, part)
+            _copy_status(old, new)
+        finally:
+            os.close(new)
+    finally:
+        os.close(old)
+
+
+def _copy_status(old: int, new: int) -> None:
+    status = os.fstat(old)
+    os.fchmod(new, status.st_mode & 0o777)
+    os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+@contextmanager
+def _new_folder(name: str, above: int) -> Iterator[int]:
+    os.mkdir(name, 0o755, dir_fd=above)
+    with _open_folder(name, above) as folder:
+        yield folder
+
+
+@contextmanager
+def _open_folder(name: str, above: int) -> Iterator[int]:
+    descriptor = os.open(name, _FOLDER, dir_fd=above)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def _flush(path: str) -> None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         if not os.path.islink(path):
             raise
@@ -147,14 +220,3 @@ def _flush(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _folders(paths: Iterable[str]) -> set[str]:
-    """Returns every parent folder of these paths, including the empty one."""
-    found = {""}
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found

@@ -6,7 +6,7 @@ import tomllib
 from urllib.parse import urlsplit
 
 from metier.errors import ConfigError
-from metier.sources import file_lock, replace_text
+from metier.sources import file_lock, read_regular, replace_text
 from metier.values import dataclass
 
 __all__ = ["Logins", "SigningKeyFile"]
@@ -40,8 +40,7 @@ class Logins:
 
     def _read(self) -> dict[str, str]:
         try:
-            with open(self.file, "rb") as stream:
-                table = tomllib.load(stream).get("tokens", {})
+            table = tomllib.loads(read_regular(self.file).decode()).get("tokens", {})
         except FileNotFoundError:
             return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -62,8 +61,7 @@ class SigningKeyFile:
 
     def read(self) -> str | None:
         try:
-            with open(self.file, encoding="ascii") as stream:
-                return stream.read().strip()
+            return read_regular(self.file).decode("ascii").strip()
         except FileNotFoundError:
             return None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathspec import GitIgnoreSpec
 
 from metier.errors import UsageError
-from metier.sources import DiskFiles
+from metier.sources import DiskFiles, open_regular
 from metier.spec import FileEntry, Files, OwnFiles, resource_path
 
 __all__ = ["SelectedFiles", "select_files"]
@@ -66,10 +66,12 @@ def _rules(folder: str) -> list[tuple[str, GitIgnoreSpec]]:
 
 def _spec(folder: str, name: str) -> GitIgnoreSpec | None:
     file = os.path.join(folder, name)
+    if os.path.isdir(file):
+        return None
     try:
-        with open(file, encoding="utf-8", errors="replace") as stream:
+        with os.fdopen(open_regular(file), encoding="utf-8", errors="replace") as stream:
             return GitIgnoreSpec.from_lines(stream.read(_LARGEST).splitlines())
-    except (FileNotFoundError, IsADirectoryError):
+    except FileNotFoundError:
         return None
     except ValueError as error:
         raise UsageError(f"{file} contains an invalid pattern: {error}", hint="correct that line") from None

@@ -24,7 +24,7 @@ from metier.errors import (
     RefusedError,
     UnavailableError,
 )
-from metier.sources import replace_bytes
+from metier.sources import open_regular, replace_bytes
 from metier.spec import Problem, Report, Severity
 from metier.values import dataclass, field
 
@@ -51,7 +51,7 @@ class ResponseCache:
 
     def find(self, key: str) -> tuple[str, bytes] | None:
         try:
-            with open(self._file(key), "rb") as stream:
+            with os.fdopen(open_regular(self._file(key)), "rb") as stream:
                 tag, _, body = stream.read(_LARGEST).partition(b"\n")
         except OSError:
             return None

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from metier.errors import ConfigError
-from metier.sources import file_lock, replace_text
+from metier.sources import file_lock, read_regular, replace_text
 from metier.values import dataclass
 
 __all__ = ["Approval", "Approvals", "FileApprovals", "MemoryApprovals"]
@@ -51,8 +51,7 @@ class FileApprovals:
     @property
     def all(self) -> tuple[Approval, ...]:
         try:
-            with open(self.file, encoding="utf-8") as stream:
-                rows = json.load(stream)["approvals"]
+            rows = json.loads(read_regular(self.file))["approvals"]
             return tuple(Approval(str(row["skill"]), str(row["pattern"]), str(row["digest"])) for row in rows)
         except FileNotFoundError:
             return ()
