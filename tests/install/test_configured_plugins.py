@@ -43,8 +43,8 @@ def test_a_wrong_row_is_named(table: object, part: str) -> None:
 def test_the_ref_of_a_row_is_that_of_its_source() -> None:
     wanted = ConfiguredPlugin(url="owner/repo", ref="v1").to_ref()
     assert isinstance(wanted, GitRef) and wanted.ref == "v1"
-    tree = ConfiguredPlugin(url="https://github.com/o/r/tree/main/skills/pdf", ref="v2").to_ref()
-    assert isinstance(tree, GitRef) and (tree.ref, tree.tail) == ("v2", "")
+    tree = ConfiguredPlugin(url="https://github.com/o/r/tree/main/skills/pdf", ref="main").to_ref()
+    assert isinstance(tree, GitRef) and (tree.ref, tree.path, tree.tail) == ("main", "skills/pdf", "")
     assert ConfiguredPlugin(url="r9s:pdf", ref="^1").to_ref() == RegistryRef(alias="r9s", name="pdf", version="^1")
 
 

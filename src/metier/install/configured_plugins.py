@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metier.errors import ConfigError, MetierError
+from metier.errors import ConfigError, MetierError, UsageError
 from metier.spec import is_name
 from metier.values import dataclass, replace
 
 from .lock.lock_file import Lock, LockEntry
 from .refs.parsing import parse_ref
-from .refs.ref_types import GitRef, Ref, RegistryRef
+from .refs.pins import at_git_ref
+from .refs.ref_types import Ref, RegistryRef
 
 __all__ = ["ConfiguredPlugin", "not_installed", "read_plugins"]
 
@@ -32,9 +33,15 @@ class ConfiguredPlugin:
 
     def to_ref(self, aliases: Iterable[str] = ("r9s",)) -> Ref:
         parsed = parse_ref(self.url, aliases=tuple(aliases))
-        if self.ref and isinstance(parsed, GitRef):
-            return replace(parsed, ref=self.ref, tail="")
-        return replace(parsed, version=self.ref) if self.ref and isinstance(parsed, RegistryRef) else parsed
+        if not self.ref:
+            return parsed
+        if isinstance(parsed, RegistryRef) and parsed.version in (None, self.ref):
+            return replace(parsed, version=self.ref)
+        try:
+            return at_git_ref(parsed, self.ref)
+        except UsageError:
+            raise ConfigError(f"the plugin {self.url!r} cannot have the ref {self.ref!r}", file="skills.plugins",
+                              hint="ref is for a repository or a registry whose url names no version itself") from None  # fmt: skip
 
     def provides(self, entry: LockEntry) -> bool:
         """Returns True if this installed skill comes from the plugin, in any version."""

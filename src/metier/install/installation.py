@@ -21,7 +21,8 @@ from .options import ConflictAction, InstallOptions, InstallResult
 from .prepare import PreparedSkill, prepare, refuse_blocked
 from .protocols import Fetched, FetchedSkill, Fetcher, Scan
 from .refs.parsing import parse_ref
-from .refs.ref_types import ArchiveFile, GitRef, LocalName, LocalPath, Ref
+from .refs.pins import at_git_ref
+from .refs.ref_types import ArchiveFile, LocalName, LocalPath, Ref
 from .store import SkillStore
 from .targets.scope import ALL_DETECTED, read_targets
 from .transaction.steps import Edits, InstallStep, Verb
@@ -151,8 +152,8 @@ class InstallRun:
     def _fetch_one(self, text: str) -> tuple[str, Fetched]:
         """Returns the skills of a ref, and the ref as the lock keeps it: without a secret that was typed in it."""
         ref = parse_source_ref(text, self.access)
-        if self.options.git_ref and isinstance(ref, GitRef):
-            ref = replace(ref, ref=self.options.git_ref)
+        if self.options.git_ref:
+            ref = at_git_ref(ref, self.options.git_ref, folder=self.access.folder)
         if isinstance(ref, LocalName) and (entry := self.store.lock().get(ref.name)):
             # An installed skill that more agents should see.
             return entry.asked, Fetched(skills=(self.store.read_installed(entry),))

@@ -19,14 +19,13 @@ def fetch_git(ref: GitRef, job: FetchJob) -> Fetched:
     at = f"{ref.url}@{resolved.commit}:{resolved.path}" + (" full" if job.access.full_depth else "")
     asked = ref.ref or (resolved.ref if ref.tail else None) or ""
     origin = Origin(kind="git", url=ref.url, path=resolved.path, ref=asked, commit=resolved.commit)
-    if (known := job.recalled(at, skill=ref.skill)) is not None:
-        if job.access.cache:
-            # So that --offline finds it by this ref.
-            job.access.cache.remember(ref.text, job.access.cache.recall(at) or {})
-        return known
-    job.report(FetchStage.FETCHING)
-    with remote.tree(resolved.commit, below=resolved.path) as tree:
-        return job.from_tree(tree, origin, skill=ref.skill, keys=(ref.text, at))
+    fetched = job.recalled(at, origin=origin, skill=ref.skill)
+    if fetched is None:
+        job.report(FetchStage.FETCHING)
+        with remote.tree(resolved.commit, below=resolved.path) as tree:
+            fetched = job.from_tree(tree, origin, skill=ref.skill, key=at)
+    job.remember_ref(at, origin)
+    return fetched
 
 
 def remote_of(ref: GitRef, job: FetchJob) -> GitRemote:

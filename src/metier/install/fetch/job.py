@@ -1,7 +1,8 @@
 """Shared by all fetchers: what a fetch may use, its progress, and how skills are read from a tree.
 
-The cache is read before the network. It records each source under its ref and under its commit or ETag, so `--offline` finds
-earlier fetches by ref, and a commit is never fetched twice.
+The cache is read before the network. Skills are recorded under what a ref resolved to (a commit, a digest), and a ref points
+there, so `--offline` finds earlier fetches by ref, and a commit is never fetched twice. Several refs may lead to the same
+bytes: the origin of a skill is always that of the ref that was asked for, never the one that filled the cache.
 """
 
 from __future__ import annotations
@@ -131,8 +132,11 @@ class FetchJob:
             raise SkillNotFoundError(self.ref, hint="it has no SKILL.md; try a path or another branch")
         return select_skills(search.found, [skill]) if skill else tuple(self.choose(search.found))
 
-    def from_tree(self, tree: SkillTree, origin: Origin, *, skill: str | None = None, keys: tuple[str, ...] = ()) -> Fetched:
-        """Returns the chosen skills of a tree, from `origin.path` on; each gets an origin with its own path."""
+    def from_tree(self, tree: SkillTree, origin: Origin, *, skill: str | None = None, key: str = "") -> Fetched:
+        """Returns the chosen skills of a tree, from `origin.path` on; each gets an origin with its own path.
+
+        They are recorded under `key`, unless it is empty.
+        """
         self.report(FetchStage.READING)
         search = find_skills(
             tree, path=origin.path, fallback=replace(origin, path="").folder_name, full_depth=self.access.full_depth
@@ -142,12 +146,10 @@ class FetchJob:
         tree.prefetch(_files_of(tree, chosen))
         brought = [(found, tree.contents(found.path, leave_out=LEFT_OUT, limits=self.access.limits)) for found in chosen]
         placed = tuple((found, contents, replace(origin, path=found.path)) for found, contents in brought)
-        return self.kept(search, placed, keys)
+        return self.kept(search, placed, key)
 
-    def kept(
-        self, search: SkillSearch, brought: tuple[tuple[FoundSkill, Contents, Origin], ...], keys: tuple[str, ...]
-    ) -> Fetched:
-        """Returns the skills, and records them in the cache under each key."""
+    def kept(self, search: SkillSearch, brought: tuple[tuple[FoundSkill, Contents, Origin], ...], key: str) -> Fetched:
+        """Returns the skills, and records them in the cache."""
         skills = tuple(
             FetchedSkill(
                 name=found.name, files=contents, digest=digest(contents), origin=origin, parsed=search.parsed.get(found.path)
@@ -155,41 +157,54 @@ class FetchJob:
             for found, contents, origin in brought
         )
         # Local skills have no key and need no second copy.
-        if self.access.cache and keys:
-            record: dict[str, Any] = {"offered": [_fields(one) for one in search.found], "elsewhere": list(search.elsewhere)}
+        if self.access.cache and key:
+            record: dict[str, Any] = {
+                "offered": [_fields(one) for one in search.found], "elsewhere": list(search.elsewhere),
+                "warnings": list(search.warnings),
+            }  # fmt: skip
             for skill, (found, contents, origin) in zip(skills, brought, strict=True):
                 self.access.cache.put(contents, skill.digest)
-                record[f"skill {found.path}"] = {
-                    "digest": skill.digest,
-                    "origin": {name: getattr(origin, name) for name in origin.__slots__},
-                }
-            for key in keys:
-                self.access.cache.remember(key, record)
+                record[f"skill {found.path}"] = {"digest": skill.digest, "origin": _fields(origin)}
+            self.access.cache.remember(key, record)
         return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
 
-    def recalled(self, key: str, *, skill: str | None = None) -> Fetched | None:
-        """Returns what is recorded under a key, if the cache still has every chosen skill."""
+    def remember_ref(self, key: str, origin: Origin) -> None:
+        """Records what this ref has resolved to, so that --offline finds it."""
+        if self.access.cache:
+            self.access.cache.remember(self.ref, {"content": key, "origin": _fields(origin)})
+
+    def recalled(self, key: str, *, origin: Origin | None = None, skill: str | None = None) -> Fetched | None:
+        """Returns what is recorded under a key, if the cache still has every chosen skill.
+
+        With `origin` the skills get that one; without it the key is a ref, and they get the origin that it had.
+        """
         cache = self.access.cache
         record = cache.recall(key) if cache else None
-        if not cache or not record or "offered" not in record:
-            return None
         try:
+            if cache and record and "content" in record:
+                origin, record = Origin(**record["origin"]), cache.recall(str(record["content"]))
+            if not cache or not record or "offered" not in record:
+                return None
             search = SkillSearch(
-                found=tuple(FoundSkill(**one) for one in record["offered"]), elsewhere=tuple(record.get("elsewhere", ()))
-            )
-            skills = tuple(self._recalled_skill(cache, record, found) for found in self.chosen(search, skill))
+                found=tuple(FoundSkill(**one) for one in record["offered"]), elsewhere=tuple(record.get("elsewhere", ())),
+                warnings=tuple(record.get("warnings", ())),
+            )  # fmt: skip
+            skills = tuple(self._recalled_skill(cache, record, found, origin) for found in self.chosen(search, skill))
         except (TypeError, KeyError, NotFoundError):
             # Written by another version, or deleted meanwhile.
             return None
-        return Fetched(skills=skills, offered=search.found, elsewhere=search.elsewhere)
+        return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
 
     @staticmethod
-    def _recalled_skill(cache: SkillCache, record: Mapping[str, Any], found: FoundSkill) -> FetchedSkill:
+    def _recalled_skill(
+        cache: SkillCache, record: Mapping[str, Any], found: FoundSkill, origin: Origin | None
+    ) -> FetchedSkill:
         taken = record[f"skill {found.path}"]
         contents = cache.get(taken["digest"])
         if contents is None:
             raise KeyError(taken["digest"])
-        return FetchedSkill(name=found.name, files=contents, digest=taken["digest"], origin=Origin(**taken["origin"]))
+        own = replace(origin, path=found.path) if origin else Origin(**taken["origin"])
+        return FetchedSkill(name=found.name, files=contents, digest=taken["digest"], origin=own)
 
 
 def _files_of(tree: SkillTree, chosen: Iterable[FoundSkill]) -> list[str]:

@@ -18,6 +18,7 @@ from metier.install.protocols import Fetched, FetchedSkill, FetchResult, NewestV
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import ArchiveFile, GitRef, HttpArchive, LocalPath, Ref, RegistryRef, WellKnown, is_commit
 from metier.spec import SKILL_FILE, Verdict, is_name, parse
+from metier.values import replace
 
 from .dispatch import fetch_ref
 from .job import Access, FetchJob, Progress, ignore_progress
@@ -74,8 +75,12 @@ class LockFetcher:
             ref = LocalPath(top) if origin.kind == "path" else ArchiveFile(top)
         else:
             ref = self._web_ref(entry, exact=True)
-        return fetch_ref(
+        fetched = fetch_ref(
             ref, self.access, choose=lambda found: [one for one in found if one.name in wanted], progress=self.progress
+        )
+        # They follow the ref of the skill that needs them, not the commit that it is at.
+        return replace(
+            fetched, skills=tuple(replace(one, origin=replace(one.origin, ref=origin.ref)) for one in fetched.skills)
         )
 
     def _exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:

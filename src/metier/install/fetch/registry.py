@@ -81,21 +81,24 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     # The registry's own URL, also if a mirror answered: it is the same skill.
     home = f"{source.url}/{ref.name}"
     origin = Origin(kind="registry", url=home, ref=ref.version or "", version=release.version)
-    at = f"{home}@{release.digest}"
-    if release.digest and (known := job.recalled(at)) is not None:
+    # Without a digest, each ref keeps what it has brought; two versions of the same bytes are two versions.
+    at = f"{home}@{release.digest}" if release.digest else f"{ref.text} {release.version}"
+    if release.digest and (known := job.recalled(at, origin=origin)) is not None:
+        job.remember_ref(at, origin)
         return known
     job.report(FetchStage.FETCHING)
     reply = get(job, release.url, limit=LARGEST_ARCHIVE, named=base, via=base)
     check_digest(
         reply.body, WellKnownSkill(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive)
     )
-    fetched = job.from_tree(open_archive(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
+    fetched = job.from_tree(open_archive(reply.body), origin, key=at)
     if release.digest and [digest(skill.files) for skill in fetched.skills] != [release.digest]:
         raise RefusedError(
             f"the files of {ref.name} {release.version} differ from the registry's digest",
             rule="digest-mismatch",
             hint="report it to the registry",
         )
+    job.remember_ref(at, origin)
     return fetched
 
 
@@ -184,4 +187,4 @@ def _plain(ref: RegistryRef, base: str, job: FetchJob) -> Fetched:
         reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE, named=base)
     except HttpNotFoundError as error:
         raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
-    return job.from_tree(single_file(reply), Origin(kind="registry", url=base, ref=ref.version or ""), keys=(ref.text,))
+    return job.from_tree(single_file(reply), Origin(kind="registry", url=base, ref=ref.version or ""), key=ref.text)

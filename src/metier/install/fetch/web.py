@@ -85,7 +85,7 @@ def _direct(url: str, job: FetchJob, key: str) -> Fetched:
     if reply.status == 304 and known:
         return known
     tree = open_archive(reply.body) if sniff_format(reply.body) else single_file(reply)
-    fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), keys=(key,))
+    fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), key=key)
     if job.access.cache:
         job.access.cache.remember(key, {"etag": reply.etag})
     return fetched
@@ -115,7 +115,7 @@ def _read_index(index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Fetched
         one = listed[found.name]
         origin = Origin(kind="well-known", url=index.url, path=found.path, etag=one.digest)
         brought.append((found, _listed(one, index, ref, job), origin))
-    return job.kept(search, tuple(brought), (ref.text,))
+    return job.kept(search, tuple(brought), ref.text)
 
 
 def _listed(one: WellKnownSkill, index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Contents:

@@ -46,7 +46,7 @@ class RemoteRefs:
 class Resolved:
     commit: str
     ref: str | None
-    """The branch or tag; the default branch if none was named."""
+    """The branch, tag or commit; the default branch if none was named."""
     path: str
 
 
@@ -79,7 +79,7 @@ class GitRemote:
         readings = tuple(candidates)
         for ref, path in readings:
             if is_commit(ref):
-                return Resolved(commit=str(ref), ref=None, path=path)
+                return Resolved(commit=str(ref), ref=ref, path=path)
         offered = self.refs()
         for ref, path in readings:
             if ref is None and offered.head:
