@@ -309,3 +309,18 @@ def test_a_file_that_may_not_be_read_is_bad_configuration(open_path: Path) -> No
 
 def test_iterating_gives_every_value_once(tmp_path: Path) -> None:
     assert sorted(value.key.name for value in settings(tmp_path=tmp_path)) == NAMES
+
+
+def test_an_unknown_key_of_a_table_is_a_warning_with_its_file_and_table(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[[skills.plugins]]\nurl = "owner/repo"\ninstalledAt = "2024-01-05"\n'
+        '[skills.sources.corp]\nurl = "https://corp.example"\npassword = "x"\n'
+        '[skills.mcp.acme]\nurl = "https://acme.example/mcp"\ntimeout = 3\n'
+    )
+    read = read_settings([file], environment={})
+    assert [warning.partition("unknown key ")[2] for warning in read.warnings] == [
+        "'installedAt' in [[skills.plugins]]", "'password' in [skills.sources.corp]", "'timeout' in [skills.mcp.acme]",
+    ]  # fmt: skip
+    assert all(warning.startswith(f"{file}:") for warning in read.warnings)
+    assert read["skills.plugins"].value[0]["url"] == "owner/repo"

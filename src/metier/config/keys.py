@@ -30,6 +30,8 @@ class SettingKey:
     variables: tuple[str, ...] = ()
     """Environment variables beside the METIER_* one that every key has."""
     least: int | None = None
+    fields: tuple[str, ...] = ()
+    """The keys of each table in a TABLE; others are a warning."""
 
     @property
     def variable(self) -> str:
@@ -58,9 +60,9 @@ KEYS: dict[str, SettingKey] = {
             text="select skills for each request automatically"),
         SettingKey(name="skills.script_timeout", kind=SettingKind.NUMBER, default=60, least=1, text="seconds that a skill's script may run"),
         SettingKey(name="skills.registry", kind=SettingKind.TEXT, text="URL of the default registry"),
-        SettingKey(name="skills.sources", kind=SettingKind.TABLE, text="named sources: [skills.sources.NAME] url, auth"),
-        SettingKey(name="skills.mcp", kind=SettingKind.TABLE, text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
-        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
+        SettingKey(name="skills.sources", kind=SettingKind.TABLE, fields=("url", "auth", "mirrors", "keys", "signed"), text="named sources: [skills.sources.NAME] url, auth"),
+        SettingKey(name="skills.mcp", kind=SettingKind.TABLE, fields=("command", "args", "env", "url", "auth", "enabled"), text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
+        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=("url", "ref", "name", "enabled", "installed_at"), text="plugins: [[skills.plugins]] url, ref, name, enabled"),
         SettingKey(name="skills.parameters", kind=SettingKind.TABLE, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
         SettingKey(name="selection.semantic", kind=SettingKind.BOOLEAN, default=False,
             text="pick skills by meaning too, not only by words; needs pip install 'metier[semantic]'"),

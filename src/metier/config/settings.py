@@ -161,6 +161,9 @@ def _from_file(file: str, warnings: list[str], home: str | None) -> Iterator[Set
             near = nearest(name, KEYS)
             warnings.append(f"{file}:{line or 1}: unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""))
             continue
+        warnings += [
+            f"{file}:{line or 1}: unknown key {field!r} in {where}" for where, field in _unknown_fields(key, value)
+        ]
         yield Setting(
             key,
             check_value(key, value, file=file, line=line, base=os.path.dirname(file), home=home),
@@ -175,6 +178,18 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(value, f"{path}.")
         else:
             yield path, value
+
+
+def _unknown_fields(key: SettingKey, value: object) -> Iterator[tuple[str, str]]:
+    """Yields the keys that a table of this setting does not have, each with the table."""
+    if isinstance(value, dict):
+        tables = [(f"[{key.name}.{name}]", table) for name, table in value.items()]
+    else:
+        tables = [(f"[[{key.name}]]", table) for table in value] if isinstance(value, list) else []
+    for where, table in tables:
+        for field in table if key.fields and isinstance(table, dict) else ():
+            if field not in key.fields:
+                yield where, field
 
 
 def _line_of(text: str, name: str) -> int | None:

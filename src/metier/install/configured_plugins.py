@@ -19,7 +19,7 @@ from .refs.ref_types import Ref, RegistryRef
 
 __all__ = ["ConfiguredPlugin", "not_installed", "read_plugins"]
 
-_FIELDS = {"url": str, "ref": str, "name": str, "enabled": bool, "installed_at": object}
+_FIELDS = {"url": str, "ref": str, "name": str, "enabled": bool}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +75,9 @@ def not_installed(plugins: Iterable[ConfiguredPlugin], lock: Lock) -> tuple[Conf
 def _plugin(row: object, where: str) -> ConfiguredPlugin:
     fields = row if isinstance(row, dict) else {}
     for key, value in fields.items():
-        if key not in _FIELDS or not isinstance(value, _FIELDS[key]):
-            raise ConfigError(f"{key!r} is not a field of a plugin, or has another type", file=where,
+        # Reading the settings warns of unknown keys.
+        if not isinstance(value, _FIELDS.get(key, object)):
+            raise ConfigError(f"{key!r} of a plugin has another type", file=where,
                             hint="a plugin has url, ref, name and enabled (true or false)")  # fmt: skip
     if not fields.get("url"):
         raise ConfigError("a plugin needs a url", file=where, hint='url = "https://github.com/owner/repo"')
