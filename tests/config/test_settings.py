@@ -62,13 +62,52 @@ def test_every_key_is_read_from_the_user_file_and_names_its_line(tmp_path: Path,
     assert (value.value, value.origin) == (meant, f"{file}:4")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_key_is_read_from_the_project_file_only_when_the_project_is_trusted(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].project and KEYS[name].kind is not SettingKind.PATH])
+def test_a_key_for_projects_is_read_from_the_project_file_only_when_the_project_is_trusted(tmp_path: Path, name: str) -> None:
     toml, _, meant = example_of(KEYS[name])
     file = write_config(tmp_path, lines(name, toml), project=True)
     trusted, untrusted = app_in(tmp_path, variables={"METIER_TRUST": "1"}), app_in(tmp_path)
     assert (trusted.settings[name].value, trusted.settings[name].origin) == (meant, f"{file}:4")
     assert untrusted.settings[name].origin == "default"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not KEYS[name].project])
+def test_a_key_of_the_user_is_ignored_in_a_trusted_projects_file_with_a_warning(tmp_path: Path, name: str) -> None:
+    toml, _, _ = example_of(KEYS[name])
+    file = write_config(tmp_path, lines(name, toml), project=True)
+    trusted = app_in(tmp_path, variables={"METIER_TRUST": "1"})
+    assert trusted.settings[name].origin == "default"
+    assert trusted.settings.warnings == (f"{file}:4: {name} is ignored, because a project cannot set it",)
+
+
+def test_no_key_that_reaches_secrets_user_folders_or_permissions_is_for_projects() -> None:
+    private = ("policy.", "sandbox.", "budget.", "telemetry.", "model.", "engine.", "registry.")
+    named = {"skills.user_dir", "skills.plugins_dir", "skills.registry", "skills.mcp", "skills.script_timeout", "session.store"}
+    assert [name for name in NAMES if KEYS[name].project and (name.startswith(private) or name in named)] == []
+
+
+@pytest.mark.parametrize("value", ["..", "../..", "/", "~", "link", "../../elsewhere"])
+def test_a_project_cannot_set_a_path_outside_of_itself(tmp_path: Path, value: str) -> None:
+    app = app_in(tmp_path, variables={"METIER_TRUST": "1"})
+    file = write_config(tmp_path, f'[skills]\ndir = "{value}"\n', project=True)
+    (file.parent / "link").symlink_to(tmp_path)
+    inside = value == ".."
+    assert (app.settings.path("skills.dir") is not None) == inside
+    assert app.settings.warnings == (
+        () if inside else (f"{file}:2: skills.dir is ignored, because it leads out of the project",)
+    )
+
+
+def test_a_wrong_value_of_a_key_that_a_project_cannot_set_is_a_warning_only(tmp_path: Path) -> None:
+    write_config(tmp_path, "[skills]\nuser_dir = 3\n", project=True)
+    app = app_in(tmp_path, variables={"METIER_TRUST": "1"})
+    assert app.settings.path("skills.user_dir") == app.paths.at("skills")
+
+
+def test_in_the_home_folder_the_projects_file_is_the_users(tmp_path: Path) -> None:
+    file = write_config(tmp_path, '[skills]\nuser_dir = "mine"\n')
+    read = read_settings([file], project_file=file, environment={}, folder=file.parent)
+    assert (read.path("skills.user_dir"), read.warnings, read.files) == (str(file.parent / "mine"), (), (str(file),))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].kind is not SettingKind.TABLE])

@@ -56,16 +56,14 @@ class App:
 
     @cached_property
     def settings(self) -> Settings:
-        files = [self.paths.config_file]
-        if self.is_trusted:
-            files.append(self.paths.project_config_file)
-        defaults = {"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")}
-        return read_settings(files, environment=self.environment, flags=self.flags, defaults=defaults, folder=self.folder)
-
-    @cached_property
-    def user_settings(self) -> Settings:
-        """The settings without the project's file. A folder trusted for its skills must not change the user's policy."""
-        return read_settings([self.paths.config_file], environment=self.environment, flags=self.flags, folder=self.folder)
+        return read_settings(
+            [self.paths.config_file],
+            project_file=self.paths.project_config_file if self.is_trusted else None,
+            environment=self.environment,
+            flags=self.flags,
+            defaults={"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")},
+            folder=self.folder,
+        )
 
     @property
     def catalog(self) -> Catalog:
@@ -76,7 +74,7 @@ class App:
         from .skills import LocalSkills
 
         return LocalSkills(
-            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            paths=self.paths, settings=self.settings, environment=self.environment,
             is_trusted=self.is_trusted, installation=self.installation,
         )  # fmt: skip
 
@@ -127,7 +125,7 @@ class App:
         from .sessions import Sessions
 
         return Sessions(
-            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills,
         )  # fmt: skip
 
@@ -136,6 +134,6 @@ class App:
         from .conversations import Conversations
 
         return Conversations(
-            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills, sessions=self.sessions, installation=self.installation,
         )  # fmt: skip

@@ -28,7 +28,6 @@ __all__ = ["Conversations"]
 class Conversations:
     paths: Paths
     settings: Settings
-    user_settings: Settings
     environment: Mapping[str, str]
     skills: LocalSkills
     sessions: Sessions
@@ -50,7 +49,7 @@ class Conversations:
         """Returns the model of that name, or the one of the settings; None when there is neither."""
         from metier.models import choose_model
 
-        settings = self.user_settings
+        settings = self.settings
         chosen = name or settings.path("model.name")
         if not chosen:
             return None

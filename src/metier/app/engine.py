@@ -50,19 +50,21 @@ def build_engine(
 def _options(
     conversations: Conversations, version: AgentVersion | None, *, model: str, variables: Mapping[str, str] | None
 ) -> EngineOptions:
-    user = conversations.user_settings
+    settings = conversations.settings
     instructions = BASE_INSTRUCTIONS
     if version and version.agent.instructions:
         today = f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005  (the user's own day)
         instructions = fill_instructions(version.agent, date=today, model=model, given=variables)
     limits = TurnLimits(
-        steps=user.number("engine.steps"), tokens=user.number("engine.turn_tokens"), retries=user.number("engine.retries"),
-        session_tokens=user.number("engine.session_tokens"), context_tokens=user.number("engine.context_tokens"),
+        steps=settings.number("engine.steps"), tokens=settings.number("engine.turn_tokens"),
+        retries=settings.number("engine.retries"),
+        session_tokens=settings.number("engine.session_tokens"), context_tokens=settings.number("engine.context_tokens"),
     )  # fmt: skip
     return EngineOptions(
-        instructions=instructions, auto_select=conversations.settings.boolean("skills.auto_select"), limits=limits,
-        ask_model=one_of(user, "engine.selection", _Selection) is _Selection.LLM,
-        compaction=one_of(user, "engine.compaction", Compaction), catalog=Budget(tokens=user.number("engine.catalog_tokens")),
+        instructions=instructions, auto_select=settings.boolean("skills.auto_select"), limits=limits,
+        ask_model=one_of(settings, "engine.selection", _Selection) is _Selection.LLM,
+        compaction=one_of(settings, "engine.compaction", Compaction),
+        catalog=Budget(tokens=settings.number("engine.catalog_tokens")),
         agent=version.agent.name if version else "", version=version.number if version else 0,
     )  # fmt: skip
 

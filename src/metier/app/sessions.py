@@ -38,7 +38,6 @@ _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 class Sessions:
     paths: Paths
     settings: Settings
-    user_settings: Settings
     environment: Mapping[str, str]
     skills: LocalSkills
 
@@ -46,7 +45,7 @@ class Sessions:
     def store(self) -> SqliteSessionStore:
         from metier.runtime import SqliteSessionStore
 
-        return SqliteSessionStore(self.user_settings.path("session.store") or self.paths.at("sessions.sqlite"))
+        return SqliteSessionStore(self.settings.path("session.store") or self.paths.at("sessions.sqlite"))
 
     @cached_property
     def approvals(self) -> FileApprovals:
@@ -61,7 +60,7 @@ class Sessions:
         from metier.config import one_of, patterns
         from metier.runtime import Permissions, Policy, PolicyVerdict
 
-        settings = self.user_settings
+        settings = self.settings
         verdicts = {
             name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools")
         }
@@ -75,19 +74,22 @@ class Sessions:
         from metier.config import budgets, one_of, tables
         from metier.runtime import ActivationMode, IsolationLevel, Limits, SessionOptions
 
-        settings, user = self.settings, self.user_settings
+        settings = self.settings
         return SessionOptions(
             max_active=settings.number("skills.max_active"),
             mode=one_of(settings, "session.mode", ActivationMode),
             pinned=frozenset(settings.strings("session.pinned")),
             instruction_tokens=settings.number("session.instruction_tokens"),
             parameters=tables(settings, "skills.parameters"),
-            environment={name: text for name, text in self.environment.items() if name in user.strings("sandbox.environment")},
+            environment={
+                name: text for name, text in self.environment.items() if name in settings.strings("sandbox.environment")
+            },
             limits=Limits(
-                seconds=user.number("skills.script_timeout"), output_bytes=user.number("sandbox.output_bytes"),
-                memory_bytes=user.number("sandbox.memory_bytes"), require=one_of(user, "sandbox.require", IsolationLevel),
+                seconds=settings.number("skills.script_timeout"), output_bytes=settings.number("sandbox.output_bytes"),
+                memory_bytes=settings.number("sandbox.memory_bytes"),
+                require=one_of(settings, "sandbox.require", IsolationLevel),
             ),
-            budgets=budgets(user),
+            budgets=budgets(settings),
         )  # fmt: skip
 
     @cached_property
@@ -108,7 +110,7 @@ class Sessions:
     def telemetry(self) -> Telemetry:
         from metier.runtime import otlp_telemetry
 
-        settings = self.user_settings
+        settings = self.settings
         return otlp_telemetry(content=settings.boolean("telemetry.content"), metrics=settings.boolean("telemetry.metrics"))
 
     def open(
@@ -145,7 +147,7 @@ class Sessions:
         from metier.runtime import EventBus, LazyRunner, MemorySessionStore, SessionServices
 
         bus = EventBus()
-        if self.user_settings.boolean("telemetry.enabled"):
+        if self.settings.boolean("telemetry.enabled"):
             bus.subscribe(self.telemetry)
         return SessionServices(
             store=self.store if kept else MemorySessionStore(),

@@ -28,7 +28,6 @@ __all__ = ["LocalSkills"]
 class LocalSkills:
     paths: Paths
     settings: Settings
-    user_settings: Settings
     environment: Mapping[str, str]
     is_trusted: bool
     installation: Installation
@@ -49,10 +48,10 @@ class LocalSkills:
 
     @cached_property
     def remote_servers(self) -> RemoteServers:
-        """MCP servers that offer skills. Only the user's settings name them, because a project could name any program."""
+        """MCP servers that offer skills."""
         from metier.mcp import RemoteServers
 
-        table = self.user_settings["skills.mcp"].value
+        table = self.settings["skills.mcp"].value
         return RemoteServers(table, cache=self.paths.cache("mcp"), environment=self.environment)
 
     @cached_property

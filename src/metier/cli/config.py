@@ -51,6 +51,10 @@ def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -
     """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`."""
     known = _key(key)
     parsed = parse_value(known, values)
+    if project and not known.project:
+        raise RefusedError(
+            f"a project cannot set {key}", rule="project-setting", hint="leave out --project to set it for yourself"
+        )
     file = _file(app, project=project)
     set_value(file, known, parsed)
     return _changed(app, known, file)

@@ -31,7 +31,7 @@ def show(app: App) -> Result:
 
     An approval expires when its skill changes.
     """
-    settings = app.user_settings
+    settings = app.settings
     app.sessions.permissions()  # raises an error for an invalid setting
     defaults = {name: settings[f"policy.{name}"].value for name in _DEFAULTS}
     approvals = [

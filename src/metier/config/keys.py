@@ -32,6 +32,8 @@ class SettingKey:
     least: int | None = None
     fields: tuple[str, ...] = ()
     """The keys of each table in a TABLE; others are a warning."""
+    project: bool = False
+    """A trusted project may set it. The others reach the user's own folders, secrets, money or permissions."""
 
     @property
     def variable(self) -> str:
@@ -41,35 +43,35 @@ class SettingKey:
 KEYS: dict[str, SettingKey] = {
     key.name: key
     for key in (
-        SettingKey(name="skills.dir", kind=SettingKind.PATH, variables=("SKILLS_DIR",),
+        SettingKey(name="skills.dir", kind=SettingKind.PATH, project=True, variables=("SKILLS_DIR",),
             text="a folder searched instead of the project's own; naming it trusts it"),
         SettingKey(name="skills.user_dir", kind=SettingKind.PATH, text="your own skills"),
         SettingKey(name="skills.plugins_dir", kind=SettingKind.PATH, text="skills that were installed"),
-        SettingKey(name="skills.disabled", kind=SettingKind.LIST, default=(), text="skills that are disabled"),
-        SettingKey(name="skills.enabled", kind=SettingKind.LIST, default=(), text="skills that are enabled although they ask to be disabled"),
-        SettingKey(name="skills.disabled_bundled", kind=SettingKind.LIST, default=(), text="bundled skills that are disabled"),
-        SettingKey(name="skills.enabled_bundled", kind=SettingKind.LIST, default=(), text="if not empty, the only bundled skills that are enabled"),
-        SettingKey(name="skills.allow", kind=SettingKind.LIST, default=(), text="globs; if not empty, a skill's name must match one"),
-        SettingKey(name="skills.deny", kind=SettingKind.LIST, default=(), text="globs of names that are never used"),
-        SettingKey(name="skills.max_depth", kind=SettingKind.NUMBER, default=6, least=1, text="how many levels below a place are searched"),
-        SettingKey(name="skills.max_directories", kind=SettingKind.NUMBER, default=2000, least=1,
+        SettingKey(name="skills.disabled", kind=SettingKind.LIST, project=True, default=(), text="skills that are disabled"),
+        SettingKey(name="skills.enabled", kind=SettingKind.LIST, project=True, default=(), text="skills that are enabled although they ask to be disabled"),
+        SettingKey(name="skills.disabled_bundled", kind=SettingKind.LIST, project=True, default=(), text="bundled skills that are disabled"),
+        SettingKey(name="skills.enabled_bundled", kind=SettingKind.LIST, project=True, default=(), text="if not empty, the only bundled skills that are enabled"),
+        SettingKey(name="skills.allow", kind=SettingKind.LIST, project=True, default=(), text="globs; if not empty, a skill's name must match one"),
+        SettingKey(name="skills.deny", kind=SettingKind.LIST, project=True, default=(), text="globs of names that are never used"),
+        SettingKey(name="skills.max_depth", kind=SettingKind.NUMBER, project=True, default=6, least=1, text="how many levels below a place are searched"),
+        SettingKey(name="skills.max_directories", kind=SettingKind.NUMBER, project=True, default=2000, least=1,
             text="how many folders that are not skills are searched in one place"),
-        SettingKey(name="skills.max_active", kind=SettingKind.NUMBER, default=3, least=1, variables=("SKILLS_MAX_ACTIVE",),
+        SettingKey(name="skills.max_active", kind=SettingKind.NUMBER, project=True, default=3, least=1, variables=("SKILLS_MAX_ACTIVE",),
             text="how many skills a session holds at once"),
-        SettingKey(name="skills.auto_select", kind=SettingKind.BOOLEAN, default=True, variables=("SKILLS_AUTO_SELECT",),
+        SettingKey(name="skills.auto_select", kind=SettingKind.BOOLEAN, project=True, default=True, variables=("SKILLS_AUTO_SELECT",),
             text="select skills for each request automatically"),
         SettingKey(name="skills.script_timeout", kind=SettingKind.NUMBER, default=60, least=1, text="seconds that a skill's script may run"),
         SettingKey(name="skills.registry", kind=SettingKind.TEXT, text="URL of the default registry"),
         SettingKey(name="skills.sources", kind=SettingKind.TABLE, fields=("url", "auth", "mirrors", "keys", "signed"), text="named sources: [skills.sources.NAME] url, auth"),
         SettingKey(name="skills.mcp", kind=SettingKind.TABLE, fields=("command", "args", "env", "url", "auth", "enabled"), text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
-        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=("url", "ref", "name", "enabled", "installed_at"), text="plugins: [[skills.plugins]] url, ref, name, enabled"),
-        SettingKey(name="skills.parameters", kind=SettingKind.TABLE, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
-        SettingKey(name="selection.semantic", kind=SettingKind.BOOLEAN, default=False,
+        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=("url", "ref", "name", "enabled", "installed_at"), project=True, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
+        SettingKey(name="skills.parameters", kind=SettingKind.TABLE, project=True, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
+        SettingKey(name="selection.semantic", kind=SettingKind.BOOLEAN, project=True, default=False,
             text="pick skills by meaning too, not only by words; needs pip install 'metier[semantic]'"),
         SettingKey(name="session.store", kind=SettingKind.PATH, text="the file that sessions and usage are kept in"),
-        SettingKey(name="session.mode", kind=SettingKind.TEXT, default="bounded", text="how long a skill stays active: persistent, bounded or ephemeral"),
-        SettingKey(name="session.pinned", kind=SettingKind.LIST, default=(), text="skills that are never evicted from a session"),
-        SettingKey(name="session.instruction_tokens", kind=SettingKind.NUMBER, default=10_000, least=100,
+        SettingKey(name="session.mode", kind=SettingKind.TEXT, project=True, default="bounded", text="how long a skill stays active: persistent, bounded or ephemeral"),
+        SettingKey(name="session.pinned", kind=SettingKind.LIST, project=True, default=(), text="skills that are never evicted from a session"),
+        SettingKey(name="session.instruction_tokens", kind=SettingKind.NUMBER, project=True, default=10_000, least=100,
             text="longer instructions of a skill are cut at a heading"),
         SettingKey(name="policy.allow", kind=SettingKind.LIST, default=(), text="tool patterns that skills may use when they ask for them; `metier policy allow`"),
         SettingKey(name="policy.deny", kind=SettingKind.LIST, default=(), text="tool patterns that no skill may use; `metier policy deny`"),
@@ -106,6 +108,6 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="engine.turn_tokens", kind=SettingKind.NUMBER, default=0, least=0, text="tokens that one turn may use; 0 is no limit"),
         SettingKey(name="engine.session_tokens", kind=SettingKind.NUMBER, default=0, least=0, text="tokens that a whole conversation may use; 0 is no limit"),
         SettingKey(name="engine.retries", kind=SettingKind.NUMBER, default=4, least=0, text="how often a failed model request is retried"),
-        SettingKey(name="cache.enabled", kind=SettingKind.BOOLEAN, default=True, text="cache the contents of SKILL.md files between runs"),
+        SettingKey(name="cache.enabled", kind=SettingKind.BOOLEAN, project=True, default=True, text="cache the contents of SKILL.md files between runs"),
     )
 }  # fmt: skip

@@ -1,7 +1,9 @@
 """Settings from files, environment and flags; every value knows where it came from.
 
 Later wins: default, user file, project file, environment, flag. A project's file is only read from a trusted folder,
-because it could otherwise point the search at any folder or switch skills off.
+because it could otherwise point the search at any folder or switch skills off. Even there it may set only the keys marked
+for projects (`SettingKey.project`), and a path only inside the project: trust in a project's skills does not extend to the
+user's folders, secrets and permissions.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Setting:
 class Settings:
     values: Mapping[str, Setting]
     warnings: tuple[str, ...] = ()
-    """Unknown keys, each with its file and line."""
+    """Keys that are unknown or that a project cannot set, each with its file and line."""
     files: tuple[str, ...] = ()
     """The configuration files that were read, or would have been if they existed."""
 
@@ -64,9 +66,12 @@ class Settings:
 
 def read_settings(
     files: Iterable[StrPath], *, environment: Mapping[str, str], flags: Mapping[str, SettingValue] | None = None,
-    defaults: Mapping[str, SettingValue] | None = None, folder: StrPath = "",
+    defaults: Mapping[str, SettingValue] | None = None, folder: StrPath = "", project_file: StrPath | None = None,
 ) -> Settings:  # fmt: skip
     """The settings of these files, later ones over earlier, then the environment, then the flags that were given.
+
+    `project_file` is read after `files`, and only its keys that a project may set count. If it is one of `files`, which it
+    is in the home folder, it is read as that.
 
     A relative path in a file starts at that file's folder, any other at `folder`.
     """
@@ -75,8 +80,10 @@ def read_settings(
     warnings: list[str] = []
     looked = tuple(os.fspath(file) for file in files)
     for file in looked:
-        for value in _from_file(file, warnings, home):
-            values[value.key.name] = value
+        values |= {value.key.name: value for value in _from_file(file, warnings, home)}
+    if project_file is not None and not any(_is_same(project_file, file) for file in looked):
+        looked += (os.fspath(project_file),)
+        values |= {value.key.name: value for value in _from_file(looked[-1], warnings, home, project=here)}
     for key in KEYS.values():
         for variable in (*key.variables, key.variable):
             if variable in environment and key.kind is not SettingKind.TABLE:
@@ -88,6 +95,10 @@ def read_settings(
                 KEYS[name], check_value(KEYS[name], flag, file="flag", line=None, base=here, home=home), "flag"
             )
     return Settings(values, tuple(warnings), looked)
+
+
+def _is_same(one: StrPath, other: StrPath) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def unknown_key(name: str) -> NotFoundError:
@@ -129,7 +140,7 @@ def check_value(
     raise bad(f"a {key.kind}")
 
 
-def _from_file(file: str, warnings: list[str], home: str | None) -> Iterator[Setting]:
+def _from_file(file: str, warnings: list[str], home: str | None, *, project: str | None = None) -> Iterator[Setting]:
     try:
         if not stat.S_ISREG(os.stat(file).st_mode):
             # Reading a pipe would block until a writer opens it.
@@ -161,14 +172,20 @@ def _from_file(file: str, warnings: list[str], home: str | None) -> Iterator[Set
             near = nearest(name, KEYS)
             warnings.append(f"{file}:{line or 1}: unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""))
             continue
-        warnings += [
-            f"{file}:{line or 1}: unknown key {field!r} in {where}" for where, field in _unknown_fields(key, value)
-        ]
-        yield Setting(
-            key,
-            check_value(key, value, file=file, line=line, base=os.path.dirname(file), home=home),
-            f"{file}:{line}" if line else file,
-        )
+        origin = f"{file}:{line}" if line else file
+        if project is not None and not key.project:
+            warnings.append(f"{origin}: {name} is ignored, because a project cannot set it")
+            continue
+        warnings += [f"{origin}: unknown key {field!r} in {where}" for where, field in _unknown_fields(key, value)]
+        checked = check_value(key, value, file=file, line=line, base=os.path.dirname(file), home=home)
+        if project is not None and key.kind is SettingKind.PATH and not _is_inside(checked, project):
+            warnings.append(f"{origin}: {name} is ignored, because it leads out of the project")
+            continue
+        yield Setting(key, checked, origin)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return os.path.join(os.path.realpath(path), "").startswith(os.path.join(os.path.realpath(folder), ""))
 
 
 def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

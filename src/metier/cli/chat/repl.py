@@ -149,7 +149,7 @@ class _Repl:
 
     def _greet(self) -> None:
         conversation, paint = self.conversation, self.conversation.terminal.paint
-        model = conversation.app.user_settings["model.name"].value
+        model = conversation.app.settings["model.name"].value
         name = conversation.agent or "metier"
         _print(f"{paint(one_line(name), 'bold')}  {paint('/help lists commands, Ctrl-D quits', 'dim')}")
         if conversation.session:

@@ -31,7 +31,7 @@ def server_options(
         )
     from metier.registry import RequestRates, ServerOptions
 
-    settings, folder = app.user_settings, app.paths.at("registry")
+    settings, folder = app.settings, app.paths.at("registry")
     has_limits = settings.boolean("registry.rate_limits")
     return ServerOptions(
         db=db or settings.path("registry.db") or f"sqlite://{folder}/registry.sqlite",
