@@ -12,7 +12,10 @@ URL = "https://example.com/skills.git"
 
 
 def test_a_list_is_read_row_by_row() -> None:
-    rows = [{"url": "owner/repo", "installedAt": "2024"}, {"url": URL, "ref": "v1", "name": "pdf", "enabled": False, "installed_at": "2024-01-05"}]
+    rows = [
+        {"url": "owner/repo", "installedAt": "2024"},
+        {"url": URL, "ref": "v1", "name": "pdf", "enabled": False, "installed_at": "2024-01-05"},
+    ]
     assert read_plugins(rows, where="c") == (
         ConfiguredPlugin(url="owner/repo"),
         ConfiguredPlugin(url=URL, ref="v1", name="pdf", enabled=False),

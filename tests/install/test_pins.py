@@ -166,7 +166,9 @@ def test_a_dependency_follows_the_ref_of_the_skill_that_needs_it(world: World, c
     })  # fmt: skip
     place = world.store("one")
     if cache == "warm":
-        install([world.text("git+{git}")], store=world.store("all"), access=world.access("c"), options=InstallOptions(take_all=True))
+        install(
+            [world.text("git+{git}")], store=world.store("all"), access=world.access("c"), options=InstallOptions(take_all=True)
+        )
     install([world.text("git+{git}#main")], store=place, access=world.access("c"), options=InstallOptions(skills=("pdf",)))
     assert place.lock()["fonts"].origin.ref == place.lock()["pdf"].origin.ref == "main"
 
@@ -216,7 +218,9 @@ def test_a_configured_plugin_is_locked_at_its_ref(world: World, cache: str, url:
         assert place.lock()["pdf"].origin.ref == world.text(ref)
 
 
-@pytest.mark.parametrize("url", ["./local/pdf", "{site}/pdf.zip", "{web}/-/tree/dev/skills/pdf", "git+{git}#main", "r9s:pdf@1.1.0"])
+@pytest.mark.parametrize(
+    "url", ["./local/pdf", "{site}/pdf.zip", "{web}/-/tree/dev/skills/pdf", "git+{git}#main", "r9s:pdf@1.1.0"]
+)
 def test_a_plugin_whose_ref_cannot_be_followed_is_an_error_of_the_configuration(world: World, url: str) -> None:
     plugins = read_plugins([{"url": world.text(url), "ref": "v1"}], where="config.toml")
     with pytest.raises(ConfigError, match="ref"):

@@ -82,7 +82,10 @@ class App:
     def installation(self) -> Installation:
         from .installation import Installation
 
-        return Installation(paths=self.paths, settings=self.settings, environment=self.environment, registries=self.registries)
+        return Installation(
+            paths=self.paths, settings=self.settings, environment=self.environment, is_trusted=self.is_trusted,
+            registries=self.registries,
+        )  # fmt: skip
 
     def install(self, *refs: str, project: bool | None = None, **more: Any) -> InstallResult:
         """Installs skills for the user, or for the project if `project`; `more` are the options of `Installation.install`.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 if TYPE_CHECKING:
     from metier.config import Settings
@@ -37,6 +37,8 @@ class Installation:
     paths: Paths
     settings: Settings
     environment: Mapping[str, str]
+    is_trusted: bool
+    """The user trusts the current folder, so what its lock names may be asked like what the user names."""
     registries: Registries
 
     @property
@@ -90,6 +92,7 @@ class Installation:
             return install(
                 refs, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
             )
+        access = self.access_for(store, access)
         plugins = self.plugins if self.plugins and self.plugins_level is store.scope.level else ()
         return restore_and_install(
             plugins, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
@@ -107,10 +110,11 @@ class Installation:
         """Updates these skills, or all that are not pinned; one result for each scope."""
         from metier.install import InstallOptions, LockFetcher, group_by_store, ignore_progress, update
 
-        fetcher = LockFetcher(access or self.access(), progress=progress or ignore_progress)
+        access, progress = access or self.access(), progress or ignore_progress
         return tuple(
             (store, *update(store, fetcher, chosen, options or InstallOptions(), scan=self.scan))
             for store, chosen in group_by_store(self.stores(project=project), names)
+            for fetcher in [LockFetcher(self.access_for(store, access), progress=progress)]
         )
 
     def remove(self, names: Sequence[str], *, project: bool | None = None, force: bool = False) -> tuple[InstallResult, ...]:
@@ -194,6 +198,14 @@ class Installation:
             sources=self.registries.sources,
             headers=tuple(map(parse_header, headers)), **more,
         )  # fmt: skip
+
+    def access_for(self, store: SkillStore, access: Access) -> Access:
+        """Returns the access for what a store's lock names, which an untrusted project may have written."""
+        from metier.install import ScopeLevel
+
+        if self.is_trusted or store.scope.level is not ScopeLevel.PROJECT:
+            return access
+        return replace(access, untrusted_lock=store.scope.lock_file)
 
     @property
     def cache(self) -> SkillCache:

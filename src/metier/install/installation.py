@@ -57,6 +57,8 @@ def list_source(
         parsed = parse_source_ref(ref, access)
         return parsed.text, fetch_ref(parsed, _without_cache(parsed, access), choose=lambda _: (), progress=progress)
 
+    if access.headers:
+        access = access.with_headers_for([access.url_of(parse_source_ref(ref, access)) for ref in refs], is_typed=True)
     return tuple(run_parallel(listed, refs, workers=access.workers, cancelled=access.cancelled))
 
 
@@ -76,6 +78,9 @@ def restore_and_install(
     from .lock.restore import restore
 
     missing = not_installed(plugins, store.lock())
+    sources = [entry.origin.url for entry in store.lock()]
+    sources += [access.url_of(plugin.to_ref(_aliases(access))) for plugin in missing]
+    access = access.with_headers_for(sources)
     installed: InstallResult | None = None
     if missing:
         if options.frozen:
@@ -118,7 +123,8 @@ class InstallRun:
     progress: Progress = ignore_progress
 
     def install(self, refs: Sequence[str]) -> InstallResult:
-        fetched = self._fetch(refs)
+        typed = [self.access.url_of(parse_source_ref(ref, self.access)) for ref in refs] if self.access.headers else ()
+        fetched = self._fetch(refs, self.access.with_headers_for(typed, is_typed=True))
         name = self.options.name
         choices = [
             _Choice(ref=ref, skill=skill, name=name or self._existing_name(skill))
@@ -134,7 +140,7 @@ class InstallRun:
         """Installs every skill of each plugin, or the one that the configuration names."""
         choices: list[_Choice] = []
         for plugin in plugins:
-            ref = plugin.to_ref({"r9s", *(source.name for source in self.access.sources)})
+            ref = plugin.to_ref(_aliases(self.access))
             skills = fetch_ref(ref, self.access, progress=self.progress).skills
             named = [skill for skill in skills if skill.name == plugin.name]
             if plugin.name and not named and len(skills) != 1:
@@ -143,21 +149,21 @@ class InstallRun:
             choices += [_Choice(ref=ref.text, skill=skill, name=plugin.name or None) for skill in named or skills]
         return self._install(choices)
 
-    def _fetch(self, refs: Sequence[str]) -> list[tuple[str, Fetched]]:
+    def _fetch(self, refs: Sequence[str], access: Access) -> list[tuple[str, Fetched]]:
         # A question needs the main thread, which receives Ctrl-C, and only one can be asked at a time.
         asks = self.options.choose is not None and not (self.options.skills or self.options.take_all)
         workers = 1 if asks else self.access.workers
-        return run_parallel(self._fetch_one, refs, workers=workers, cancelled=self.access.cancelled)
+        return run_parallel(lambda ref: self._fetch_one(ref, access), refs, workers=workers, cancelled=access.cancelled)
 
-    def _fetch_one(self, text: str) -> tuple[str, Fetched]:
-        """Returns the skills of a ref, and the ref as the lock keeps it: without a secret that was typed in it."""
-        ref = parse_source_ref(text, self.access)
+    def _fetch_one(self, text: str, access: Access) -> tuple[str, Fetched]:
+        """Returns the skills of a ref, and the ref as the lock keeps it."""
+        ref = parse_source_ref(text, access)
         if self.options.git_ref:
-            ref = at_git_ref(ref, self.options.git_ref, folder=self.access.folder)
+            ref = at_git_ref(ref, self.options.git_ref, folder=access.folder)
         if isinstance(ref, LocalName) and (entry := self.store.lock().get(ref.name)):
             # An installed skill that more agents should see.
             return entry.asked, Fetched(skills=(self.store.read_installed(entry),))
-        return ref.text, fetch_ref(ref, _without_cache(ref, self.access), choose=self._choose, progress=self.progress)
+        return ref.text, fetch_ref(ref, _without_cache(ref, access), choose=self._choose, progress=self.progress)
 
     def _choose(self, found: tuple[FoundSkill, ...]) -> Iterable[FoundSkill]:
         offered = wanted_by_default(found)
@@ -239,8 +245,11 @@ class InstallRun:
 
 def parse_source_ref(text: str, access: Access) -> Ref:
     """Parses a ref with the registry aliases and the GitHub host that `access` knows."""
-    aliases = tuple({"r9s", *(source.name for source in access.sources)})
-    return parse_ref(text, aliases=aliases, github_host=access.environment.get("GH_HOST") or "github.com")
+    return parse_ref(text, aliases=_aliases(access), github_host=access.environment.get("GH_HOST") or "github.com")
+
+
+def _aliases(access: Access) -> tuple[str, ...]:
+    return ("r9s", *(source.name for source in access.sources))
 
 
 def _without_cache(ref: Ref, access: Access) -> Access:

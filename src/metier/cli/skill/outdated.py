@@ -33,8 +33,9 @@ def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **a
     # Any: what `access_options` parsed.
     found: list[tuple[SkillStore, UpdateStatus]] = []
     with fetch_progress() as progress:
-        fetcher = LockFetcher(access_of(app, **access), progress=progress)
+        shared = access_of(app, **access)
         for store, chosen in grouped_stores(app, names, project=project, user=user):
+            fetcher = LockFetcher(app.installation.access_for(store, shared), progress=progress)
             found += [(store, status) for status in outdated_skills(store, fetcher, chosen)]
     rows = [
         {**entry_row(one.entry, store), "state": one.state, "newest": one.commit, "problem": one.problem}

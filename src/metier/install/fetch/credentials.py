@@ -1,6 +1,6 @@
 """Credentials, and the addresses that they are sent to.
 
-There are three kinds: `--header`, for the origin that was typed; `auth` of `[skills.sources.NAME]`, for URLs below its `url`;
+There are three kinds: `--header`, for the one origin that the command is about; `auth` of `[skills.sources.NAME]`, for URLs below its `url`;
 and the tokens of forges (`GITHUB_TOKEN`, `GH_TOKEN`, `GITLAB_TOKEN`), for that forge's hosts and only after it denied access.
 """
 
@@ -72,16 +72,18 @@ class RegistrySource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
     headers: Headers = ()
-    """From `--header`, for the origin that the user typed."""
+    """From `--header`."""
+    origin: str = ""
+    """The one origin that `headers` are for; see `destinations.header_origin`."""
     sources: tuple[RegistrySource, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def given(self, url: str, *, named: str) -> Headers:
-        """Returns the headers of the first request: the user's own for the typed origin, and those of the URL's source."""
+    def given(self, url: str) -> Headers:
+        """Returns the headers of the first request: the user's own for their origin, and those of the URL's source."""
         address = _address(url)
         if address is None:
             return ()
-        own = self.headers if origin_of(url) == origin_of(named) else ()
+        own = self.headers if address.origin == self.origin else ()
         names = {name.lower() for name, _ in own}
         nearest = max(
             (source for source in self.sources if source.covers(address)), key=lambda source: len(source.url), default=None
@@ -141,11 +143,11 @@ def _source(name: str, value: object, where: str) -> RegistrySource:
         raise ConfigError(
             f"invalid source name {name!r}", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
         )
-    if not isinstance(url, str) or not isinstance(auth, str) or _address(url) is None:
+    if not isinstance(url, str) or not isinstance(auth, str) or not _is_source_url(url):
         raise ConfigError(
             "a source needs a url, and auth must be text", file=where, hint='url = "https://…", auth = "bearer:${TOKEN}"'
         )
-    if not _are_texts(mirrors) or any(_address(one) is None for one in mirrors):
+    if not _are_texts(mirrors) or not all(map(_is_source_url, mirrors)):
         raise ConfigError("mirrors must be a list of URLs", file=where, hint='mirrors = ["https://…"]')
     if not _are_texts(keys) or not isinstance(signed, bool):
         raise ConfigError("keys must be a list of texts, and signed true or false", file=where,
@@ -158,6 +160,15 @@ def _source(name: str, value: object, where: str) -> RegistrySource:
 
 def _are_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_source_url(url: str) -> bool:
+    from metier.install.refs.forges import read_named_address
+
+    if _address(url) is None:
+        return False
+    read_named_address(url)
+    return True
 
 
 def _address(url: str) -> Address | None:

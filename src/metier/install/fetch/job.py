@@ -17,6 +17,7 @@ from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, digest
 from metier.errors import NotFoundError, SkillNotFoundError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched, FetchedSkill
+from metier.install.refs.ref_types import GitRef, HttpArchive, HttpSkillFile, Ref, RegistryRef, WellKnown
 from metier.values import dataclass, field, replace
 
 from .repository import LEFT_OUT, FoundSkill, SkillSearch, find_skills, select_skills, wanted_by_default
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from .cache import SkillCache
     from .credentials import Credentials, Headers, RegistrySource
+    from .destinations import Destinations
     from .http import HttpClient
 
 __all__ = ["Access", "Choose", "FetchJob", "FetchProgress", "FetchStage", "Progress", "choose_default", "ignore_progress"]
@@ -72,6 +74,10 @@ class Access:
     """Folders to search for a bare name, in this order."""
     sources: tuple[RegistrySource, ...] = ()
     headers: Headers = ()
+    """For `header_origin` only. If that is empty, the first ref or lock entries that are fetched decide it."""
+    header_origin: str = ""
+    untrusted_lock: str = ""
+    """The lock file that names the sources, if it is that of a project that the user does not trust."""
     cache: SkillCache | None = None
     offline: bool = False
     insecure: bool = False
@@ -92,7 +98,9 @@ class Access:
     def http(self) -> HttpClient:
         from .http import HttpClient
 
-        return HttpClient(insecure=self.insecure, environment=self.environment, timeout=self.timeout)
+        return HttpClient(
+            insecure=self.insecure, environment=self.environment, timeout=self.timeout, destinations=self.destinations
+        )
 
     @cached_property
     def git(self) -> GitProgram:
@@ -104,7 +112,29 @@ class Access:
     def credentials(self) -> Credentials:
         from .credentials import Credentials
 
-        return Credentials(headers=self.headers, sources=self.sources, environment=self.environment)
+        return Credentials(headers=self.headers, origin=self.header_origin, sources=self.sources, environment=self.environment)
+
+    @cached_property
+    def destinations(self) -> Destinations:
+        from .credentials import origin_of
+        from .destinations import Destinations
+
+        known = frozenset(origin_of(url) for source in self.sources for url in (source.url, *source.mirrors))
+        return Destinations(untrusted_lock=self.untrusted_lock, known=known)
+
+    def with_headers_for(self, urls: Iterable[str], *, is_typed: bool = False) -> Access:
+        """Binds the headers to the one origin of these URLs. Raises UsageError if there is not exactly one."""
+        if not self.headers or self.header_origin:
+            return self
+        from .destinations import header_origin
+
+        return replace(self, header_origin=header_origin(urls, untrusted_lock=self.untrusted_lock, is_typed=is_typed))
+
+    def url_of(self, ref: Ref) -> str:
+        """Returns the URL that a ref is fetched from; empty for what is on this disk."""
+        if isinstance(ref, RegistryRef):
+            return next((source.url for source in self.sources if source.name == ref.alias), "")
+        return ref.url if isinstance(ref, GitRef | HttpArchive | HttpSkillFile | WellKnown) else ""
 
 
 def choose_default(found: tuple[FoundSkill, ...]) -> tuple[FoundSkill, ...]:
@@ -196,9 +226,7 @@ class FetchJob:
         return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
 
     @staticmethod
-    def _recalled_skill(
-        cache: SkillCache, record: Mapping[str, Any], found: FoundSkill, origin: Origin | None
-    ) -> FetchedSkill:
+    def _recalled_skill(cache: SkillCache, record: Mapping[str, Any], found: FoundSkill, origin: Origin | None) -> FetchedSkill:
         taken = record[f"skill {found.path}"]
         contents = cache.get(taken["digest"])
         if contents is None:

@@ -39,6 +39,7 @@ class LockFetcher:
         self.access, self.progress = access, progress
 
     def exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
+        self._bind_headers(entries)
         cache = self.access.cache
         known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
         rest = [entry for entry in entries if entry.name not in known]
@@ -52,11 +53,13 @@ class LockFetcher:
         ]
 
     def latest(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
+        self._bind_headers(entries)
         return self._in_groups(
             entries, lambda entry: (entry.origin.kind, entry.origin.url, _ref(entry) or ""), self._latest, _same_error
         )
 
     def newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
+        self._bind_headers(entries)
         return self._in_groups(
             entries,
             lambda entry: (entry.origin.kind, entry.origin.url),
@@ -82,6 +85,9 @@ class LockFetcher:
         return replace(
             fetched, skills=tuple(replace(one, origin=replace(one.origin, ref=origin.ref)) for one in fetched.skills)
         )
+
+    def _bind_headers(self, entries: Sequence[LockEntry]) -> None:
+        self.access = self.access.with_headers_for([entry.origin.url for entry in entries])
 
     def _exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
         if self.access.offline and entries[0].origin.kind not in ("path", "archive"):

@@ -77,7 +77,7 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     if source.keys or source.signed:
         from metier.install.lock.signatures import check_signature
 
-        check_signature(ref.name, release, source, lambda url: _asked(url, job, base) or {}, base)
+        check_signature(ref.name, release, source, lambda url: _asked(url, job) or {}, base)
     # The registry's own URL, also if a mirror answered: it is the same skill.
     home = f"{source.url}/{ref.name}"
     origin = Origin(kind="registry", url=home, ref=ref.version or "", version=release.version)
@@ -87,7 +87,7 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
         job.remember_ref(at, origin)
         return known
     job.report(FetchStage.FETCHING)
-    reply = get(job, release.url, limit=LARGEST_ARCHIVE, named=base, via=base)
+    reply = get(job, release.url, limit=LARGEST_ARCHIVE, via=base)
     check_digest(
         reply.body, WellKnownSkill(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive)
     )
@@ -104,15 +104,15 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
 
 def _found(ref: RegistryRef, job: FetchJob, base: str) -> RemoteRelease | None:
     if not ref.version:
-        wire = _asked(base, job, base)
+        wire = _asked(base, job)
         return _release(wire, base) if _is_named(wire) else None
-    wire = _asked(f"{base}/versions", job, base)
+    wire = _asked(f"{base}/versions", job)
     if _is_named(wire) and isinstance(wire.get("versions"), list):
         releases = [_release(one, base) for one in wire["versions"] if isinstance(one, dict)]
         tags = wire.get("tags") if isinstance(wire.get("tags"), dict) else {}
         return select_release(ref, releases, {str(tag): str(version) for tag, version in (tags or {}).items()})
     exact = f"{base}/{quote(ref.version, safe='')}"
-    wire = _asked(exact, job, base)
+    wire = _asked(exact, job)
     return _release(wire, exact) if _is_named(wire) else None
 
 
@@ -148,12 +148,12 @@ def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
     return source
 
 
-def _asked(url: str, job: FetchJob, named: str) -> dict[str, Any] | None:  # Any: untrusted JSON
+def _asked(url: str, job: FetchJob) -> dict[str, Any] | None:  # Any: untrusted JSON
     """Returns the JSON object at a URL, by ETag from the cache; None if there is none."""
     cache, key = job.access.cache, f"asked {url}"
     known = (cache.recall(key) if cache else None) or {}
     try:
-        reply = get(job, url, limit=LARGEST_INDEX, named=named, etag=known.get("etag"))
+        reply = get(job, url, limit=LARGEST_INDEX, etag=known.get("etag"))
         text = known["body"] if reply.status == 304 else reply.body.decode()
         value = json.loads(text)
     except (HttpNotFoundError, ValueError, RecursionError):
@@ -184,7 +184,7 @@ def _release(wire: Mapping[str, Any], base: str) -> RemoteRelease:
 def _plain(ref: RegistryRef, base: str, job: FetchJob) -> Fetched:
     url = f"{base}/{quote(ref.version, safe='')}" if ref.version else base
     try:
-        reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE, named=base)
+        reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE)
     except HttpNotFoundError as error:
         raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
     return job.from_tree(single_file(reply), Origin(kind="registry", url=base, ref=ref.version or ""), key=ref.text)

@@ -7,6 +7,7 @@ server supports that, and then the contents of the wanted files. Everything is r
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from metier.errors import NotFoundError, RefusedError
 from metier.install.fetch.credentials import Credentials, Headers, origin_of
 from metier.install.fetch.http import HttpClient
+from metier.install.fetch.network import is_loopback
 from metier.install.refs.forges import read_address
 from metier.install.refs.ref_types import is_commit, is_git_ref
 from metier.values import dataclass, field, replace
@@ -64,8 +66,7 @@ class GitRemote:
     grown: Callable[[int], None] | None = None
 
     def __post_init__(self) -> None:
-        self._named = self.url
-        self._headers: Headers = self.credentials.given(self.url, named=self.url)
+        self._headers: Headers = self.credentials.given(self.url)
         self._protocol = _protocol(self.url, insecure=self.insecure, allow_file=self.allow_file)
 
     def refs(self) -> RemoteRefs:
@@ -136,11 +137,29 @@ class GitRemote:
             settings += [("remote.origin.promisor", "true"), ("remote.origin.partialCloneFilter", "blob:none")]
         # For this origin only: git would send a general header to any host it is redirected to.
         settings += [(f"http.{origin_of(self.url)}/.extraHeader", f"{name}: {value}") for name, value in self._headers]
+        settings += self._route()
         if file := self.http.environment.get("SSL_CERT_FILE"):
             settings.append(("http.sslCAInfo", file))
         return self.program.run(
             words, settings=settings, protocols=(self._protocol,), stdin=stdin.encode(), watched=folder, grown=self.grown
         )
+
+    def _route(self) -> list[Setting]:
+        """Returns how git reaches the host. Raises RefusedError if it must not be asked."""
+        found = re.match(r"(?:ssh://)?(?:[^@/]+@)?([^:/]+):?", self.url) if self._protocol == "ssh" else None
+        if self._protocol == "file":
+            return []
+        address = read_address(f"ssh://{found[1]}" if found else self.url)
+        route = self.http.reach_first(address)
+        if address.scheme not in ("http", "https"):
+            return []
+        # To this machine git would send our headers to a proxy, unencrypted.
+        settings = [("http.proxy", "")] if route.zone == "loopback" else []
+        if route.addresses and not is_loopback(address.host):
+            # Git connects to the addresses that were checked, and does not resolve the name again.
+            port = address.port or (443 if address.scheme == "https" else 80)
+            settings.append(("http.curloptResolve", f"{address.host}:{port}:{','.join(route.addresses)}"))
+        return settings
 
     def _move(self) -> None:
         """Follows the server's redirect, without headers if it leads to another origin."""

@@ -18,9 +18,13 @@ def at_git_ref(ref: Ref, wanted: str, *, folder: str = ".") -> GitRef:
         for named, path in ref.candidates:
             if named in (None, wanted):
                 return replace(ref, ref=wanted, path=path, tail="")
-        raise UsageError(f"{ref.text} names a branch, tag or commit, and --ref names {wanted!r}", hint="remove --ref, or the other")
+        raise UsageError(
+            f"{ref.text} names a branch, tag or commit, and --ref names {wanted!r}", hint="remove --ref, or the other"
+        )
     if isinstance(ref, RegistryRef):
-        raise UsageError(f"{ref.text} is in a registry, and --ref is for git repositories", hint=f"write {ref.alias}:{ref.name}@{wanted}")
+        raise UsageError(
+            f"{ref.text} is in a registry, and --ref is for git repositories", hint=f"write {ref.alias}:{ref.name}@{wanted}"
+        )
     if isinstance(ref, LocalPath):
         path = os.path.normpath(os.path.join(folder, os.path.expanduser(ref.path)))
         raise UsageError(
