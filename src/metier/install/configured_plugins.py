@@ -40,8 +40,10 @@ class ConfiguredPlugin:
         try:
             return at_git_ref(parsed, self.ref)
         except UsageError:
-            raise ConfigError(f"the plugin {self.url!r} cannot have the ref {self.ref!r}", file="skills.plugins",
-                              hint="ref is for a repository or a registry whose url names no version itself") from None  # fmt: skip
+            raise ConfigError(
+                f"the plugin {self.url!r} cannot have the ref {self.ref!r}", file="skills.plugins",
+                hint="ref is for a repository or a registry whose url names no version itself",
+            ) from None  # fmt: skip
 
     def provides(self, entry: LockEntry) -> bool:
         """Returns True if this installed skill comes from the plugin, in any version."""

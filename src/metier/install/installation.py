@@ -14,6 +14,7 @@ from .configured_plugins import ConfiguredPlugin, not_installed
 from .dependencies import in_order
 from .fetch.dispatch import fetch_ref
 from .fetch.job import Access, Progress, ignore_progress
+from .fetch.missing_parts import large_file_pointers
 from .fetch.parallel import run_parallel
 from .fetch.repository import FoundSkill, select_skills, wanted_by_default
 from .lock.lock_file import identity_of
@@ -139,15 +140,17 @@ class InstallRun:
     def install_plugins(self, plugins: Sequence[ConfiguredPlugin]) -> InstallResult:
         """Installs every skill of each plugin, or the one that the configuration names."""
         choices: list[_Choice] = []
+        warnings: tuple[str, ...] = ()
         for plugin in plugins:
             ref = plugin.to_ref(_aliases(self.access))
-            skills = fetch_ref(ref, self.access, progress=self.progress).skills
+            fetched = fetch_ref(ref, self.access, progress=self.progress)
+            skills, warnings = fetched.skills, (*warnings, *fetched.warnings)
             named = [skill for skill in skills if skill.name == plugin.name]
             if plugin.name and not named and len(skills) != 1:
                 known = [skill.name for skill in skills]
                 raise SkillNotFoundError(plugin.name, known=known, hint=f"{plugin.url} has other skills")
             choices += [_Choice(ref=ref.text, skill=skill, name=plugin.name or None) for skill in named or skills]
-        return self._install(choices)
+        return self._install(choices, warnings)
 
     def _fetch(self, refs: Sequence[str], access: Access) -> list[tuple[str, Fetched]]:
         # A question needs the main thread, which receives Ctrl-C, and only one can be asked at a time.
@@ -235,6 +238,12 @@ class InstallRun:
         for skill in skills:
             if skill.needs_review:
                 yield f"{skill.name}: the scan asks you to review this: {skill.worst}"
+            if pointers := large_file_pointers(skill.files):
+                more = f" and {len(pointers) - 1} more" if len(pointers) > 1 else ""
+                yield (
+                    f"{skill.name}: {pointers[0]}{more} is only a pointer to git's large file storage; "
+                    "install the skill from a checkout that has the file"
+                )
         for skill in skills:
             for problem in skill.report.errors:
                 yield f"{skill.name}: {problem.where}: {problem.code}: {problem.message}"

@@ -1,7 +1,8 @@
 """Credentials, and the addresses that they are sent to.
 
-There are three kinds: `--header`, for the one origin that the command is about; `auth` of `[skills.sources.NAME]`, for URLs below its `url`;
-and the tokens of forges (`GITHUB_TOKEN`, `GH_TOKEN`, `GITLAB_TOKEN`), for that forge's hosts and only after it denied access.
+There are three kinds: `--header`, for the one origin that the command is about; `auth` of `[skills.sources.NAME]`, for URLs
+below its `url`; and the tokens of forges (`GITHUB_TOKEN`, `GH_TOKEN`, `GITLAB_TOKEN`), for that forge's hosts and only after it
+denied access.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from metier.install.protocols import Fetched, FetchedSkill
 from metier.install.refs.ref_types import GitRef, HttpArchive, HttpSkillFile, Ref, RegistryRef, WellKnown
 from metier.values import dataclass, field, replace
 
+from .missing_parts import submodule_warnings
 from .repository import LEFT_OUT, FoundSkill, SkillSearch, find_skills, select_skills, wanted_by_default
 from .tree import SkillTree
 
@@ -175,6 +176,7 @@ class FetchJob:
         # One round trip for a remote tree.
         tree.prefetch(_files_of(tree, chosen))
         brought = [(found, tree.contents(found.path, leave_out=LEFT_OUT, limits=self.access.limits)) for found in chosen]
+        search = replace(search, warnings=(*search.warnings, *submodule_warnings(tree, search.found, chosen)))
         placed = tuple((found, contents, replace(origin, path=found.path)) for found, contents in brought)
         return self.kept(search, placed, key)
 

@@ -115,11 +115,11 @@ def _read_index(index: WellKnownIndex, asked: str, ref: WellKnown, job: FetchJob
     for found in wanted:
         one = listed[found.name]
         origin = Origin(kind="well-known", url=asked, path=found.path, etag=one.digest)
-        brought.append((found, _listed(one, index, ref, job), origin))
+        brought.append((found, _listed(one, index, job), origin))
     return job.kept(search, tuple(brought), ref.text)
 
 
-def _listed(one: WellKnownSkill, index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Contents:
+def _listed(one: WellKnownSkill, index: WellKnownIndex, job: FetchJob) -> Contents:
     cache, key = job.access.cache, f"artifact {one.digest}"
     if cache and one.digest and (known := (cache.recall(key) or {}).get("digest")) and (contents := cache.get(known)):
         return contents
