@@ -71,7 +71,16 @@ def test_a_key_for_projects_is_read_from_the_project_file_only_when_the_project_
     assert untrusted.settings[name].origin == "default"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not KEYS[name].project])
+@pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].asks])
+def test_what_a_trusted_project_asks_for_is_kept_apart_from_the_settings(tmp_path: Path, name: str) -> None:
+    toml, _, meant = example_of(KEYS[name])
+    write_config(tmp_path, lines(name, toml), project=True)
+    trusted = app_in(tmp_path, variables={"METIER_TRUST": "1"}).settings
+    assert (trusted[name].origin, trusted.asked[name].value) == ("default", meant)
+    assert app_in(tmp_path).settings.asked == {}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not (KEYS[name].project or KEYS[name].asks)])
 def test_a_key_of_the_user_is_ignored_in_a_trusted_projects_file_with_a_warning(tmp_path: Path, name: str) -> None:
     toml, _, _ = example_of(KEYS[name])
     file = write_config(tmp_path, lines(name, toml), project=True)

@@ -9,7 +9,7 @@ Its parts are built on first use, and their packages imported then: listing skil
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metier.catalog import Catalog
     from metier.install import InstallResult, SkillStore, SkillUpdate
     from metier.mcp import RemoteServers
-    from metier.sources import Trust
+    from metier.sources import Grant, Grants, Trust
 
     from .conversations import Conversations
     from .installation import Installation
@@ -42,12 +42,21 @@ class App:
         self.folder = os.path.abspath(folder or os.getcwd())
         self.flags = dict(flags or {})
         self.paths = Paths.of(self.environment, self.folder)
+        self.ask_grant: Callable[[Grant], bool] | None = None
+        """Asks the user whether this project may have what its settings ask for. None: it may not."""
 
     @cached_property
     def trust(self) -> Trust:
         from metier.sources import Trust
 
         return Trust(self.paths.at("trust.json"))
+
+    @cached_property
+    def grants(self) -> Grants:
+        """What the user allows the settings of single projects beyond trust."""
+        from metier.sources import Grants
+
+        return Grants(self.paths.at("grants.json"))
 
     @cached_property
     def is_trusted(self) -> bool:
@@ -117,7 +126,9 @@ class App:
     def registries(self) -> Registries:
         from .registries import Registries
 
-        return Registries(paths=self.paths, settings=self.settings, environment=self.environment)
+        return Registries(
+            paths=self.paths, settings=self.settings, environment=self.environment, grants=self.grants, ask=self.ask_grant
+        )
 
     @property
     def remote_servers(self) -> RemoteServers:

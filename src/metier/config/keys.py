@@ -34,6 +34,8 @@ class SettingKey:
     """The keys of each table in a TABLE; others are a warning."""
     project: bool = False
     """A trusted project may set it. The others reach the user's own folders, secrets, money or permissions."""
+    asks: bool = False
+    """A trusted project may ask for it: it counts as far as the user allows, by name and host; see `metier trust --allow`."""
 
     @property
     def variable(self) -> str:
@@ -61,8 +63,8 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="skills.auto_select", kind=SettingKind.BOOLEAN, project=True, default=True, variables=("SKILLS_AUTO_SELECT",),
             text="select skills for each request automatically"),
         SettingKey(name="skills.script_timeout", kind=SettingKind.NUMBER, default=60, least=1, text="seconds that a skill's script may run"),
-        SettingKey(name="skills.registry", kind=SettingKind.TEXT, text="URL of the default registry"),
-        SettingKey(name="skills.sources", kind=SettingKind.TABLE, fields=("url", "auth", "mirrors", "keys", "signed"), text="named sources: [skills.sources.NAME] url, auth"),
+        SettingKey(name="skills.registry", kind=SettingKind.TEXT, asks=True, text="URL of the default registry"),
+        SettingKey(name="skills.sources", kind=SettingKind.TABLE, asks=True, fields=("url", "auth", "mirrors", "keys", "signed"), text="named sources: [skills.sources.NAME] url, auth"),
         SettingKey(name="skills.mcp", kind=SettingKind.TABLE, fields=("command", "args", "env", "url", "auth", "enabled"), text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
         SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=("url", "ref", "name", "enabled", "installed_at"), project=True, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
         SettingKey(name="skills.parameters", kind=SettingKind.TABLE, project=True, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from metier.errors import ConfigError, NotFoundError, nearest
-from metier.values import dataclass
+from metier.values import dataclass, field
 
 from .keys import KEYS, SettingKey, SettingKind, SettingValue
 
@@ -40,6 +40,8 @@ class Settings:
     """Keys that are unknown or that a project cannot set, each with its file and line."""
     files: tuple[str, ...] = ()
     """The configuration files that were read, or would have been if they existed."""
+    asked: Mapping[str, Setting] = field(default_factory=dict)
+    """What a trusted project's file asks for and only the user can allow (`SettingKey.asks`). Never part of `values`."""
 
     def __iter__(self) -> Iterator[Setting]:
         return iter(self.values.values())
@@ -78,12 +80,16 @@ def read_settings(
     home, here = environment.get("HOME"), os.path.abspath(folder)
     values = {key.name: Setting(key, (defaults or {}).get(key.name, key.default), "default") for key in KEYS.values()}
     warnings: list[str] = []
+    asked: dict[str, Setting] = {}
     looked = tuple(os.fspath(file) for file in files)
     for file in looked:
         values |= {value.key.name: value for value in _from_file(file, warnings, home)}
     if project_file is not None and not any(_is_same(project_file, file) for file in looked):
         looked += (os.fspath(project_file),)
-        values |= {value.key.name: value for value in _from_file(looked[-1], warnings, home, project=here)}
+        found = {value.key.name: value for value in _from_file(looked[-1], warnings, home, project=here)}
+        asked = {name: value for name, value in found.items() if value.key.asks}
+        values |= {name: value for name, value in found.items() if name not in asked}
+        warnings += _hidden_sources(values["skills.sources"].value, asked.get("skills.sources"))
     for key in KEYS.values():
         for variable in (*key.variables, key.variable):
             if variable in environment and key.kind is not SettingKind.TABLE:
@@ -94,7 +100,7 @@ def read_settings(
             values[name] = Setting(
                 KEYS[name], check_value(KEYS[name], flag, file="flag", line=None, base=here, home=home), "flag"
             )
-    return Settings(values, tuple(warnings), looked)
+    return Settings(values, tuple(warnings), looked, asked)
 
 
 def _is_same(one: StrPath, other: StrPath) -> bool:
@@ -173,10 +179,10 @@ def _from_file(file: str, warnings: list[str], home: str | None, *, project: str
             warnings.append(f"{file}:{line or 1}: unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""))
             continue
         origin = f"{file}:{line}" if line else file
-        if project is not None and not key.project:
+        if project is not None and not (key.project or key.asks):
             warnings.append(f"{origin}: {name} is ignored, because a project cannot set it")
             continue
-        warnings += [f"{origin}: unknown key {field!r} in {where}" for where, field in _unknown_fields(key, value)]
+        warnings += [f"{origin}: unknown key {part!r} in {where}" for where, part in _unknown_fields(key, value)]
         checked = check_value(key, value, file=file, line=line, base=os.path.dirname(file), home=home)
         if project is not None and key.kind is SettingKind.PATH and not _is_inside(checked, project):
             warnings.append(f"{origin}: {name} is ignored, because it leads out of the project")
@@ -197,6 +203,13 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
+def _hidden_sources(own: object, asked: Setting | None) -> Iterator[str]:
+    """Yields a warning for each source of a project whose name the user has given to another."""
+    for name in asked.value if asked and isinstance(asked.value, dict) and isinstance(own, dict) else ():
+        if name in own and asked and own[name] != asked.value[name]:
+            yield f"{asked.origin}: [skills.sources.{name}] is ignored, because your own settings have it"
+
+
 def _unknown_fields(key: SettingKey, value: object) -> Iterator[tuple[str, str]]:
     """Yields the keys that a table of this setting does not have, each with the table."""
     if isinstance(value, dict):
@@ -204,9 +217,9 @@ def _unknown_fields(key: SettingKey, value: object) -> Iterator[tuple[str, str]]
     else:
         tables = [(f"[[{key.name}]]", table) for table in value] if isinstance(value, list) else []
     for where, table in tables:
-        for field in table if key.fields and isinstance(table, dict) else ():
-            if field not in key.fields:
-                yield where, field
+        for name in table if key.fields and isinstance(table, dict) else ():
+            if name not in key.fields:
+                yield where, name
 
 
 def _line_of(text: str, name: str) -> int | None:

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
     from .fetch.cache import CacheSize, SkillCache
-    from .fetch.credentials import RegistrySource, parse_header, read_sources
+    from .fetch.credentials import RegistrySource, grant_purpose, parse_header, read_sources
     from .fetch.dispatch import fetch_ref
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
@@ -101,6 +101,7 @@ __all__ = [
     "changes",
     "fetch_ref",
     "find_leftovers",
+    "grant_purpose",
     "group_by_store",
     "ignore_progress",
     "install",
@@ -142,6 +143,7 @@ if not TYPE_CHECKING:
             ),
             "metier.install.fetch.credentials": (
                 "RegistrySource",
+                "grant_purpose",
                 "parse_header",
                 "read_sources",
             ),

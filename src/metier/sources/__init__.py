@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .atomic_write import create_private_file, file_lock, replace_bytes, replace_text
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
+    from .grants import Grant, Grants
     from .loader import SkillLoader, load_folder
     from .local_machine import LocalMachine, find_command
     from .metadata_cache import MetadataCache
@@ -28,6 +29,8 @@ __all__ = [
     "DiscoveryLimits",
     "DiskFiles",
     "FolderSearch",
+    "Grant",
+    "Grants",
     "IndexedSkill",
     "LocalMachine",
     "MetadataCache",
@@ -77,6 +80,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
                 "write_skill_folder",
             ),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
+            "metier.sources.grants": ("Grant", "Grants"),
             "metier.sources.trust": ("Trust",),
             "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),
         },

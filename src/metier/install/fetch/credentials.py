@@ -11,13 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
-from metier.errors import ConfigError, MetierError, UsageError
+from metier.errors import ConfigError, MetierError, RefusedError, UsageError
 from metier.values import dataclass, field
 
 if TYPE_CHECKING:
     from metier.install.refs.forges import Address
 
-__all__ = ["Credentials", "Headers", "RegistrySource", "origin_of", "parse_header", "read_sources"]
+__all__ = ["Credentials", "Headers", "RegistrySource", "grant_purpose", "origin_of", "parse_header", "read_sources"]
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -43,6 +43,29 @@ class RegistrySource:
     """Ed25519 keys in base64; only releases signed by one of them are accepted."""
     signed: bool = False
     """Only releases signed by a key of their namespace are accepted."""
+    ungranted: str = ""
+    """What this source of a project asks for and the user has not allowed, as `NAME@HOST`. It is not asked before."""
+    file: str = ""
+    """The project's configuration file, with a line."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that `auth` sends."""
+        return tuple(dict.fromkeys(_VARIABLE.findall(self.auth)))
+
+    @property
+    def host(self) -> str:
+        """Host and port, with `http://` before them if the source is not encrypted."""
+        return origin_of(self.url).removeprefix("https://")
+
+    def check_granted(self) -> None:
+        """Raises RefusedError if a project asks for what the user has not allowed."""
+        if self.ungranted:
+            name, _, host = self.ungranted.partition("@")
+            raise RefusedError(
+                f"{self.file}: this project wants to {grant_purpose(name, host)}", rule="project-grant",
+                hint=f"`metier trust --allow {self.ungranted}` allows it for this project",
+            )  # fmt: skip
 
     def covers(self, address: Address) -> bool:
         from metier.install.refs.forges import read_address
@@ -53,6 +76,7 @@ class RegistrySource:
         return base.origin == address.origin and outside[: len(inside)] == inside and ".." not in outside
 
     def header(self, environment: Mapping[str, str]) -> Headers:
+        self.check_granted()
         if not self.auth:
             return ()
         scheme, _, secret = self.auth.partition(":")
@@ -128,6 +152,13 @@ def parse_header(text: str) -> tuple[str, str]:
     if not match or match["name"].lower() in ("host", "content-length", "transfer-encoding", "connection"):
         raise UsageError("a header must be `Name: value`, on one line", hint='write --header "Authorization: Bearer $TOKEN"')
     return match["name"], match["value"]
+
+
+def grant_purpose(name: str, host: str) -> str:
+    """Returns what a grant allows, in words."""
+    if name == "skills.registry":
+        return f"use the registry at {host} (skills.registry)"
+    return f"send the environment variable {name} to {host}"
 
 
 def origin_of(url: str) -> str:

@@ -113,14 +113,17 @@ class Access:
     def credentials(self) -> Credentials:
         from .credentials import Credentials
 
-        return Credentials(headers=self.headers, origin=self.header_origin, sources=self.sources, environment=self.environment)
+        # A source that a project asks for in vain is an error only where it is named.
+        granted = tuple(source for source in self.sources if not source.ungranted)
+        return Credentials(headers=self.headers, origin=self.header_origin, sources=granted, environment=self.environment)
 
     @cached_property
     def destinations(self) -> Destinations:
         from .credentials import origin_of
         from .destinations import Destinations
 
-        known = frozenset(origin_of(url) for source in self.sources for url in (source.url, *source.mirrors))
+        mine = [source for source in self.sources if not source.file]
+        known = frozenset(origin_of(url) for source in mine for url in (source.url, *source.mirrors))
         return Destinations(untrusted_lock=self.untrusted_lock, known=known)
 
     def with_headers_for(self, urls: Iterable[str], *, is_typed: bool = False) -> Access:

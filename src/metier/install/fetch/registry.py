@@ -145,6 +145,7 @@ def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
     if source is None:
         raise ConfigError(f"unknown source {ref.alias!r}", file=f"skills.sources.{ref.alias}",
                         hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
+    source.check_granted()
     return source
 
 
