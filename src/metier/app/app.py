@@ -36,12 +36,12 @@ __all__ = ["App"]
 class App:
     def __init__(
         self, *, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] | None = None,
-        flags: Mapping[str, SettingValue] | None = None,
+        flags: Mapping[str, SettingValue] | None = None, system_config_file: str | None = None,
     ) -> None:  # fmt: skip
         self.environment = os.environ if environment is None else environment
         self.folder = os.path.abspath(folder or os.getcwd())
         self.flags = dict(flags or {})
-        self.paths = Paths.of(self.environment, self.folder)
+        self.paths = Paths.of(self.environment, self.folder, system_config_file=system_config_file)
         self.ask_grant: Callable[[Grant], bool] | None = None
         """Asks the user whether this project may have what its settings ask for. None: it may not."""
 
@@ -67,6 +67,7 @@ class App:
     def settings(self) -> Settings:
         return read_settings(
             [self.paths.config_file],
+            system_file=self.paths.system_config_file,
             project_file=self.paths.project_config_file if self.is_trusted else None,
             environment=self.environment,
             flags=self.flags,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         SkillCache,
         SkillStore,
         SkillUpdate,
+        SourceRules,
     )
 
     from .paths import Paths
@@ -195,9 +196,21 @@ class Installation:
         return Access(
             environment=self.environment, folder=self.paths.folder, offline=offline, insecure=insecure, cache=self.cache,
             places=(self.user_dir, *shared, self.plugins_dir),
-            sources=self.registries.sources,
+            sources=self.registries.sources, rules=self.source_rules,
             headers=tuple(map(parse_header, headers)), **more,
         )  # fmt: skip
+
+    @cached_property
+    def source_rules(self) -> SourceRules:
+        """The sources that the user and the administrator allow and deny."""
+        from metier.config import source_patterns
+        from metier.install import SourceList, SourceRules
+
+        def lists(name: str) -> tuple[SourceList, ...]:
+            found = source_patterns(self.settings, name)
+            return tuple(SourceList(patterns=patterns, origin=origin) for origin, patterns in found if patterns)
+
+        return SourceRules(allow=lists("install.allow_sources"), deny=lists("install.deny_sources"))
 
     def access_for(self, store: SkillStore, access: Access) -> Access:
         """Returns the access for what a store's lock names, which an untrusted project may have written."""

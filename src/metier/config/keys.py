@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from metier.values import dataclass
 
-__all__ = ["KEYS", "SettingKey", "SettingKind", "SettingValue"]
+__all__ = ["KEYS", "Held", "SettingKey", "SettingKind", "SettingValue"]
 
 SettingValue = None | bool | int | float | str | tuple[str, ...]
 
@@ -19,6 +19,18 @@ class SettingKind(StrEnum):
     BOOLEAN = "true or false"
     LIST = "list of texts"
     TABLE = "table"
+
+
+class Held(StrEnum):
+    """How an administrator's setting limits the user's."""
+
+    UNION = "union"
+    """Both lists count."""
+    WITHIN = "within"
+    """Of the user's list, only what the administrator's has."""
+    STRICTEST = "strictest"
+    BOTH = "both"
+    """The two are compared where they are used; `Settings.system` has the administrator's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +48,17 @@ class SettingKey:
     """A trusted project may set it. The others reach the user's own folders, secrets, money or permissions."""
     asks: bool = False
     """A trusted project may ask for it: it counts as far as the user allows, by name and host; see `metier trust --allow`."""
+    held: Held | None = None
+    """How the administrator's value, in the system's file, limits the user's. None: the user may override it."""
+    order: tuple[str, ...] = ()
+    """For Held.STRICTEST: the values, the least strict first."""
 
     @property
     def variable(self) -> str:
         return "METIER_" + self.name.upper().replace(".", "_")
 
+
+_VERDICTS = ("allow", "ask", "deny")
 
 KEYS: dict[str, SettingKey] = {
     key.name: key
@@ -75,13 +93,18 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="session.pinned", kind=SettingKind.LIST, project=True, default=(), text="skills that are never evicted from a session"),
         SettingKey(name="session.instruction_tokens", kind=SettingKind.NUMBER, project=True, default=10_000, least=100,
             text="longer instructions of a skill are cut at a heading"),
-        SettingKey(name="policy.allow", kind=SettingKind.LIST, default=(), text="tool patterns that skills may use when they ask for them; `metier policy allow`"),
-        SettingKey(name="policy.deny", kind=SettingKind.LIST, default=(), text="tool patterns that no skill may use; `metier policy deny`"),
-        SettingKey(name="policy.scripts", kind=SettingKind.TEXT, default="allow", text="scripts of skills, in the sandbox: allow, ask or deny"),
-        SettingKey(name="policy.network", kind=SettingKind.TEXT, default="ask", text="the network for scripts: allow, ask or deny"),
-        SettingKey(name="policy.toolsets", kind=SettingKind.TEXT, default="ask", text="Python toolsets inside the agent's own process: allow, ask or deny"),
-        SettingKey(name="policy.tools", kind=SettingKind.TEXT, default="ask", text="tools of the host that a skill asks for: allow, ask or deny"),
-        SettingKey(name="sandbox.require", kind=SettingKind.TEXT, default="landlock", text="the minimum isolation level: namespace, landlock, limits or off"),
+        SettingKey(name="install.allow_sources", kind=SettingKind.LIST, held=Held.BOTH, default=(),
+            text="if not empty, the only sources that skills are fetched from: hosts, host/owner/*, URLs, or path for this disk"),
+        SettingKey(name="install.deny_sources", kind=SettingKind.LIST, held=Held.BOTH, default=(), text="sources that skills are never fetched from"),
+        SettingKey(name="install.cooldown", kind=SettingKind.TEXT, held=Held.BOTH, default="0",
+            text="how old a version must be before it is installed: 3d, 12h; 0 is no limit"),
+        SettingKey(name="policy.allow", kind=SettingKind.LIST, held=Held.WITHIN, default=(), text="tool patterns that skills may use when they ask for them; `metier policy allow`"),
+        SettingKey(name="policy.deny", kind=SettingKind.LIST, held=Held.UNION, default=(), text="tool patterns that no skill may use; `metier policy deny`"),
+        SettingKey(name="policy.scripts", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="allow", text="scripts of skills, in the sandbox: allow, ask or deny"),
+        SettingKey(name="policy.network", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="the network for scripts: allow, ask or deny"),
+        SettingKey(name="policy.toolsets", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="Python toolsets inside the agent's own process: allow, ask or deny"),
+        SettingKey(name="policy.tools", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="tools of the host that a skill asks for: allow, ask or deny"),
+        SettingKey(name="sandbox.require", kind=SettingKind.TEXT, held=Held.STRICTEST, order=("off", "limits", "landlock", "seatbelt", "namespace"), default="landlock", text="the minimum isolation level: namespace, landlock, limits or off"),
         SettingKey(name="sandbox.environment", kind=SettingKind.LIST, default=(), text="environment variables that scripts may see, by name"),
         SettingKey(name="sandbox.output_bytes", kind=SettingKind.NUMBER, default=1024 * 1024, least=1, text="maximum output of a script, stdout and stderr together"),
         SettingKey(name="sandbox.memory_bytes", kind=SettingKind.NUMBER, default=1024 * 1024 * 1024, least=1024 * 1024, text="memory of a script"),

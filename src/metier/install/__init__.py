@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         RegistryRef,
         WellKnown,
     )
+    from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
     from .source_scan import ScannedSkill, scan_folder, scan_ref
     from .store import SkillStore, group_by_store, store_of
@@ -92,6 +93,8 @@ __all__ = [
     "SkillCache",
     "SkillStore",
     "SkillUpdate",
+    "SourceList",
+    "SourceRules",
     "StepReason",
     "UpdateState",
     "UpdateStatus",
@@ -105,6 +108,7 @@ __all__ = [
     "group_by_store",
     "ignore_progress",
     "install",
+    "is_source_pattern",
     "list_source",
     "not_installed",
     "outdated",
@@ -207,6 +211,11 @@ if not TYPE_CHECKING:
                 "Ref",
                 "RegistryRef",
                 "WellKnown",
+            ),
+            "metier.install.refs.source_rules": (
+                "SourceList",
+                "SourceRules",
+                "is_source_pattern",
             ),
             "metier.install.removal": ("remove",),
             "metier.install.source_scan": (

@@ -1,6 +1,7 @@
 """The servers that a fetch may ask: one decision for every request of every kind of ref.
 
 - A header of the user goes to one origin (scheme, host and port). `header_origin` finds it, and refuses to guess.
+- The user and the administrator may allow and deny sources.
 - The lock of a project that the user does not trust must not make requests into the user's own network.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from metier.errors import RefusedError, UsageError
+from metier.install.refs.source_rules import SourceRules
 from metier.values import dataclass
 
 from .credentials import origin_of
@@ -18,6 +20,8 @@ __all__ = ["Destinations", "header_origin"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destinations:
+    rules: SourceRules = SourceRules()
+    """The sources that the user and the administrator allow and deny."""
     untrusted_lock: str = ""
     """The lock file that names the sources, if it is that of a project that the user does not trust."""
     known: frozenset[str] = frozenset()

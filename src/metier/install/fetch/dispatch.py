@@ -26,6 +26,7 @@ __all__ = ["fetch_ref"]
 
 def fetch_ref(ref: Ref, access: Access, *, choose: Choose = choose_default, progress: Progress = ignore_progress) -> Fetched:
     """Returns the skills that `choose` picks from what the source offers. If it picks none, the result only lists them."""
+    access.rules.check(access.url_of(ref))
     access = access.with_headers_for([access.url_of(ref)], is_typed=True)
     job = FetchJob(ref=ref.text, access=access, choose=choose, progress=progress)
     try:

@@ -163,6 +163,7 @@ class HttpClient:
         deadline = self.clock() + self.timeout
         for _ in range(_MOST_HOPS + 1):
             address = _web(url)
+            self.destinations.rules.check(url, is_linked=True)
             here = self._reach(address, before)
             with self._send(address, here, headers, request, deadline) as response:
                 self._reached.setdefault(address.origin, here)

@@ -18,6 +18,7 @@ from metier.errors import NotFoundError, SkillNotFoundError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched, FetchedSkill
 from metier.install.refs.ref_types import GitRef, HttpArchive, HttpSkillFile, Ref, RegistryRef, WellKnown
+from metier.install.refs.source_rules import SourceRules
 from metier.values import dataclass, field, replace
 
 from .missing_parts import submodule_warnings
@@ -77,6 +78,7 @@ class Access:
     headers: Headers = ()
     """For `header_origin` only. If that is empty, the first ref or lock entries that are fetched decide it."""
     header_origin: str = ""
+    rules: SourceRules = SourceRules()
     untrusted_lock: str = ""
     """The lock file that names the sources, if it is that of a project that the user does not trust."""
     cache: SkillCache | None = None
@@ -124,7 +126,7 @@ class Access:
 
         mine = [source for source in self.sources if not source.file]
         known = frozenset(origin_of(url) for source in mine for url in (source.url, *source.mirrors))
-        return Destinations(untrusted_lock=self.untrusted_lock, known=known)
+        return Destinations(rules=self.rules, untrusted_lock=self.untrusted_lock, known=known)
 
     def with_headers_for(self, urls: Iterable[str], *, is_typed: bool = False) -> Access:
         """Binds the headers to the one origin of these URLs. Raises UsageError if there is not exactly one."""
@@ -137,7 +139,7 @@ class Access:
     def url_of(self, ref: Ref) -> str:
         """Returns the URL that a ref is fetched from; empty for what is on this disk."""
         if isinstance(ref, RegistryRef):
-            return next((source.url for source in self.sources if source.name == ref.alias), "")
+            return next((f"{source.url}/{ref.name}" for source in self.sources if source.name == ref.alias), "")
         return ref.url if isinstance(ref, GitRef | HttpArchive | HttpSkillFile | WellKnown) else ""
 
 

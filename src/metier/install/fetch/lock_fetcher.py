@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from metier.archive import Contents, digest
-from metier.errors import MetierError, NotFoundError, SkillNotFoundError, UnavailableError, suggested_name
+from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError, suggested_name
 from metier.install.lock.lock_file import LockEntry, Origin
 from metier.install.protocols import Fetched, FetchedSkill, FetchResult, NewestVersion
 from metier.install.refs.parsing import parse_ref
@@ -41,7 +41,11 @@ class LockFetcher:
     def exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
         self._bind_headers(entries)
         cache = self.access.cache
-        known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
+        known = {
+            entry.name: contents
+            for entry in entries
+            if cache and self._is_allowed(entry) and (contents := cache.get(entry.digest)) is not None
+        }
         rest = [entry for entry in entries if entry.name not in known]
         brought = self._in_groups(
             rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _same_error
@@ -85,6 +89,13 @@ class LockFetcher:
         return replace(
             fetched, skills=tuple(replace(one, origin=replace(one.origin, ref=origin.ref)) for one in fetched.skills)
         )
+
+    def _is_allowed(self, entry: LockEntry) -> bool:
+        try:
+            self.access.rules.check(_source_url(entry))
+        except RefusedError:
+            return False
+        return True
 
     def _bind_headers(self, entries: Sequence[LockEntry]) -> None:
         self.access = self.access.with_headers_for([entry.origin.url for entry in entries])
@@ -219,6 +230,7 @@ class LockFetcher:
 
         def one(group: list[LockEntry]) -> Sequence[T]:
             try:
+                self.access.rules.check(_source_url(group[0]))
                 return bring(group)
             except MetierError as error:
                 return [failed(error)] * len(group)
@@ -227,6 +239,10 @@ class LockFetcher:
         by_name = {entry.name: answer for group, found in zip(groups.values(), answers, strict=True)
                    for entry, answer in zip(group, found, strict=True)}  # fmt: skip
         return [by_name[entry.name] for entry in entries]
+
+
+def _source_url(entry: LockEntry) -> str:
+    return "" if entry.origin.kind in ("path", "archive") else entry.origin.url
 
 
 def _same_error(error: MetierError) -> FetchResult:

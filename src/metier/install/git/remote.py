@@ -147,6 +147,7 @@ class GitRemote:
     def _route(self) -> list[Setting]:
         """Returns how git reaches the host. Raises RefusedError if it must not be asked."""
         found = re.match(r"(?:ssh://)?(?:[^@/]+@)?([^:/]+):?", self.url) if self._protocol == "ssh" else None
+        self.http.destinations.rules.check(self.url)
         if self._protocol == "file":
             return []
         address = read_address(f"ssh://{found[1]}" if found else self.url)
