@@ -1,4 +1,4 @@
-"""Allowed and denied sources hold for every way in which a skill is fetched, also from the cache, and a redirect does not pass them."""
+"""Allowed and denied sources hold for every way in which a skill is fetched, also from the cache and over redirects."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Access,
         AgentVisibility,
         ConfiguredPlugin,
+        Cooldown,
         InstallOptions,
         InstallResult,
         InstallScope,
@@ -187,7 +188,15 @@ class Installation:
 
         return AgentVisibility(self.paths.user_home, self.paths.folder, self.environment)
 
-    def access(self, *, offline: bool = False, insecure: bool = False, headers: Sequence[str] = (), **more: Any) -> Access:
+    def access(
+        self,
+        *,
+        offline: bool = False,
+        insecure: bool = False,
+        headers: Sequence[str] = (),
+        with_cooldown: bool = True,
+        **more: Any,
+    ) -> Access:
         """Returns what fetching may use: the network unless `offline`, the user's registries, and the shared cache."""
         # Any: the fields of Access that only a test or an option sets.
         from metier.install import Access, parse_header
@@ -196,9 +205,24 @@ class Installation:
         return Access(
             environment=self.environment, folder=self.paths.folder, offline=offline, insecure=insecure, cache=self.cache,
             places=(self.user_dir, *shared, self.plugins_dir),
-            sources=self.registries.sources, rules=self.source_rules,
+            sources=self.registries.sources, rules=self.source_rules, cooldown=self.cooldown if with_cooldown else None,
             headers=tuple(map(parse_header, headers)), **more,
         )  # fmt: skip
+
+    @property
+    def cooldown(self) -> Cooldown | None:
+        """How old a version must be: the longer of the user's and the administrator's settings."""
+        from metier.errors import ConfigError, UsageError
+        from metier.install import Cooldown, read_duration
+
+        name, found = "install.cooldown", []
+        for value in (self.settings[name], self.settings.system.get(name)):
+            try:
+                found += [Cooldown(seconds=read_duration(value.value), origin=value.origin)] if value else []
+            except UsageError as error:
+                raise ConfigError(f"{name}: {error}", file=value.origin if value else "", hint=error.hint) from None
+        longest = max(found, key=lambda one: one.seconds)
+        return longest if longest.seconds else None
 
     @cached_property
     def source_rules(self) -> SourceRules:

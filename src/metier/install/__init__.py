@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
     from .fetch.cache import CacheSize, SkillCache
+    from .fetch.cooldown import Cooldown, read_duration
     from .fetch.credentials import RegistrySource, grant_purpose, parse_header, read_sources
     from .fetch.dispatch import fetch_ref
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
@@ -56,6 +57,7 @@ __all__ = [
     "ConfiguredPlugin",
     "ConflictAction",
     "ConflictAnswer",
+    "Cooldown",
     "Edits",
     "FetchProgress",
     "FetchResult",
@@ -115,6 +117,7 @@ __all__ = [
     "parse_header",
     "parse_ref",
     "parse_source_ref",
+    "read_duration",
     "read_plugins",
     "read_sources",
     "read_targets",
@@ -144,6 +147,10 @@ if not TYPE_CHECKING:
             "metier.install.fetch.cache": (
                 "CacheSize",
                 "SkillCache",
+            ),
+            "metier.install.fetch.cooldown": (
+                "Cooldown",
+                "read_duration",
             ),
             "metier.install.fetch.credentials": (
                 "RegistrySource",

@@ -25,7 +25,7 @@ from .refs.parsing import parse_ref
 from .refs.pins import at_git_ref
 from .refs.ref_types import ArchiveFile, LocalName, LocalPath, Ref
 from .store import SkillStore
-from .targets.scope import ALL_DETECTED, read_targets
+from .targets.scope import ALL_DETECTED, ScopeLevel, read_targets
 from .transaction.steps import Edits, InstallStep, Verb
 
 __all__ = ["InstallRun", "install", "list_source", "restore_and_install"]
@@ -95,6 +95,9 @@ def restore_and_install(
         if not len(store.lock()):
             return installed
     options = replace(options, targets=read_targets(options.targets, store.scope))
+    if store.scope.level is ScopeLevel.USER:
+        # The user's own lock has what passed the cool-down, or was let through, when it was installed.
+        access = replace(access, cooldown=None)
     result = restore(store, LockFetcher(access, progress=progress), options, scan=None if options.unsafe else scan)
     if installed is None:
         return result
@@ -186,6 +189,8 @@ class InstallRun:
         return same[0].name if len(same) == 1 and same[0].called else None
 
     def _install(self, choices: Sequence[_Choice], warnings: tuple[str, ...] = ()) -> InstallResult:
+        for one in choices:
+            self._refuse_new(one.skill)
         # Two refs may lead to one skill; the first one counts.
         unique = {(identity_of(one.skill.origin), one.skill.digest): one for one in reversed(choices)}
         scan = None if self.options.unsafe else self.scan
@@ -198,7 +203,12 @@ class InstallRun:
         else:
             refuse_blocked(skills)
         skills, result = self._apply(skills)
-        return replace(result, names=tuple(skill.name for skill in skills), notes=(*warnings, *self._notes(skills)))
+        held = [f"{one.skill.name}: a newer version is held back: {one.skill.held}" for one in choices if one.skill.held]
+        return replace(result, names=tuple(skill.name for skill in skills), notes=(*warnings, *held, *self._notes(skills)))
+
+    def _refuse_new(self, skill: FetchedSkill) -> None:
+        if skill.too_new and not (self.options.accept_new and self.options.accept_new(skill.too_new)):
+            raise skill.too_new
 
     def _with_dependencies(self, skills: list[PreparedSkill], scan: Scan | None) -> list[PreparedSkill]:
         if not any(skill.entry.dependencies for skill in skills):
@@ -217,6 +227,7 @@ class InstallRun:
             if not missing:
                 continue
             for found in fetcher.beside(skill.entry, missing).skills:
+                self._refuse_new(found)
                 dependency = prepare(found, scan=scan)
                 if dependency.name not in known:
                     known[dependency.name] = dependency

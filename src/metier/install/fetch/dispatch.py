@@ -17,6 +17,7 @@ from metier.install.refs.ref_types import (
     RegistryRef,
     WellKnown,
 )
+from metier.values import replace
 
 from .job import Access, Choose, FetchJob, FetchStage, Progress, choose_default, ignore_progress
 from .local import fetch_archive_file, fetch_name, fetch_path
@@ -35,7 +36,7 @@ def fetch_ref(ref: Ref, access: Access, *, choose: Choose = choose_default, prog
         job.report(FetchStage.FAILED)
         raise
     job.report(FetchStage.DONE)
-    return fetched
+    return replace(fetched, skills=tuple(map(access.judge_age, fetched.skills))) if access.cooldown else fetched
 
 
 def _dispatch(ref: Ref, job: FetchJob) -> Fetched:

@@ -77,6 +77,8 @@ class HttpReply:
     body: bytes
     etag: str | None
     content_type: str
+    modified: float | None = None
+    """Last-Modified, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +273,10 @@ class HttpClient:
                     f"{_shown_url(url)} took longer than {self.timeout:g} seconds", hint="try again later"
                 )
             request.received(len(body), expected)
-        return HttpReply(status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind)
+        modified = _date(response.headers.get("last-modified"))
+        return HttpReply(
+            status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind, modified=modified
+        )
 
 
 class _RetryLaterError(Exception):
@@ -335,11 +340,15 @@ def _seconds(retry_after: str | None) -> float | None:
         return None
     if retry_after.strip().isdigit():
         return float(retry_after)
+    then = _date(retry_after)
+    return None if then is None else max(0.0, then - time.time())
+
+
+def _date(text: str | None) -> float | None:
     try:
-        then = email.utils.parsedate_to_datetime(retry_after).timestamp()
-    except (ValueError, TypeError):
+        return email.utils.parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, TypeError, OverflowError):
         return None
-    return max(0.0, then - time.time())
 
 
 def _unreachable(origin: str, error: Exception) -> HttpUnavailableError:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from metier.install.git.program import GitProgram
 
     from .cache import SkillCache
+    from .cooldown import Cooldown
     from .credentials import Credentials, Headers, RegistrySource
     from .destinations import Destinations
     from .http import HttpClient
@@ -79,6 +80,8 @@ class Access:
     """For `header_origin` only. If that is empty, the first ref or lock entries that are fetched decide it."""
     header_origin: str = ""
     rules: SourceRules = SourceRules()
+    cooldown: Cooldown | None = None
+    """Versions that are younger are not installed."""
     untrusted_lock: str = ""
     """The lock file that names the sources, if it is that of a project that the user does not trust."""
     cache: SkillCache | None = None
@@ -135,6 +138,11 @@ class Access:
         from .destinations import header_origin
 
         return replace(self, header_origin=header_origin(urls, untrusted_lock=self.untrusted_lock, is_typed=is_typed))
+
+    def judge_age(self, skill: FetchedSkill) -> FetchedSkill:
+        """Marks a skill that is younger than the cool-down."""
+        end = self.cooldown.ends_for(skill, self.cache) if self.cooldown else None
+        return replace(skill, too_new=self.cooldown.refuse(skill.name, skill, end)) if self.cooldown and end else skill
 
     def url_of(self, ref: Ref) -> str:
         """Returns the URL that a ref is fetched from; empty for what is on this disk."""
@@ -209,6 +217,17 @@ class FetchJob:
         """Records what this ref has resolved to, so that --offline finds it."""
         if self.access.cache:
             self.access.cache.remember(self.ref, {"content": key, "origin": _fields(origin)})
+
+    def dated(self, fetched: Fetched, published: float | None, key: str, *, held: str = "") -> Fetched:
+        """Returns the skills with the time of their version, which is recorded under a key for when it is not known."""
+        if cache := self.access.cache:
+            # A later time that was found otherwise counts: a commit's own date is its author's.
+            known = (cache.recall(f"age {key}") or {}).get("published")
+            published = max((one for one in (known, published) if one is not None), default=None)
+            if published is not None:
+                for each in (key, *(one.digest for one in fetched.skills)):
+                    cache.remember(f"age {each}", {"published": published})
+        return replace(fetched, skills=tuple(replace(one, published=published, held=held) for one in fetched.skills))
 
     def recalled(self, key: str, *, origin: Origin | None = None, skill: str | None = None) -> Fetched | None:
         """Returns what is recorded under a key, if the cache still has every chosen skill.

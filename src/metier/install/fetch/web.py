@@ -84,12 +84,17 @@ def _direct(url: str, job: FetchJob, key: str) -> Fetched:
     known = job.recalled(key) if record.get("etag") else None
     reply = get(job, url, limit=LARGEST_ARCHIVE, etag=record["etag"] if known else None)
     if reply.status == 304 and known:
-        return known
+        return job.dated(known, None, _bytes_key(known, key))
     tree = open_archive(reply.body) if sniff_format(reply.body) else single_file(reply)
     fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), key=key)
     if job.access.cache:
         job.access.cache.remember(key, {"etag": reply.etag})
-    return fetched
+    return job.dated(fetched, reply.modified, _bytes_key(fetched, key))
+
+
+def _bytes_key(fetched: Fetched, key: str) -> str:
+    """Returns the key of an age: a file that is replaced has an age of its own."""
+    return fetched.skills[0].digest if fetched.skills else key
 
 
 def single_file(reply: HttpReply) -> ContentsTree:

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from metier.errors import NotFoundError, RefusedError
+from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.install.fetch.credentials import Credentials, Headers, origin_of
 from metier.install.fetch.http import HttpClient
 from metier.install.fetch.network import is_loopback
@@ -50,6 +50,30 @@ class Resolved:
     ref: str | None
     """The branch, tag or commit; the default branch if none was named."""
     path: str
+    is_branch: bool = False
+    """It may be at another commit tomorrow, and was at others before."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The commits before one, without their files."""
+
+    program: GitProgram
+    folder: str
+
+    def time_of(self, commit: str) -> float:
+        return float(self._run("log", "-1", "--format=%ct", commit) or 0)
+
+    def before(self, commit: str, moment: float) -> str:
+        """Returns the newest commit on the branch that was made before; empty if it is not among those that were fetched."""
+        try:
+            return self._run("rev-list", "-1", "--first-parent", f"--before={int(moment)}", commit)
+        except UnavailableError:
+            # The branch was rewritten, and no longer has the commit.
+            return ""
+
+    def _run(self, *words: str) -> str:
+        return self.program.run(["--git-dir", self.folder, *words]).decode("ascii", "replace").strip()
 
 
 @dataclass(kw_only=True)
@@ -84,10 +108,10 @@ class GitRemote:
         offered = self.refs()
         for ref, path in readings:
             if ref is None and offered.head:
-                return Resolved(commit=offered.head, ref=offered.default_branch, path=path)
+                return Resolved(commit=offered.head, ref=offered.default_branch, path=path, is_branch=True)
             commit = offered.find(ref) if ref else None
             if commit:
-                return Resolved(commit=commit, ref=ref, path=path)
+                return Resolved(commit=commit, ref=ref, path=path, is_branch=commit == offered.branches.get(str(ref)))
         wanted = readings[-1][0]
         if wanted is None:
             raise NotFoundError(f"the repository {self.url} is empty", hint="check the address")
@@ -106,6 +130,15 @@ class GitRemote:
             self._fetch(folder, ["--depth=1"], commit)
             with Objects(self.program, folder) as objects:
                 yield GitTree(objects, commit, missing=lambda oids: self._fetch_blobs(folder, oids), below=below)
+
+    @contextmanager
+    def history(self, commit: str) -> Iterator[History]:
+        """Opens the latest commits before one in a temporary repository."""
+        with tempfile.TemporaryDirectory(prefix="metier-git-", ignore_cleanup_errors=True) as folder:
+            kind = "sha256" if len(commit) == 64 else "sha1"
+            self.program.run(["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", folder])
+            self._fetch(folder, [f"--depth={_LONGEST_HISTORY}", "--filter=tree:0"], commit)
+            yield History(self.program, folder)
 
     def _fetch(self, folder: str, options: list[str], commit: str) -> None:
         words = [*_FETCH, *options, "--end-of-options", "origin", commit]
@@ -177,6 +210,7 @@ class GitRemote:
         self.url = moved
 
 
+_LONGEST_HISTORY = 1000
 _FETCH = (
     "fetch",
     "--quiet",
