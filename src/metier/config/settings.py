@@ -239,8 +239,10 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _hidden_sources(own: object, asked: Setting | None) -> Iterator[str]:
     """Yields a warning for each source of a project whose name the user has given to another."""
-    for name in asked.value if asked and isinstance(asked.value, dict) and isinstance(own, dict) else ():
-        if name in own and asked and own[name] != asked.value[name]:
+    if asked is None or not isinstance(asked.value, dict) or not isinstance(own, dict):
+        return
+    for name in asked.value:
+        if name in own and own[name] != asked.value[name]:
             yield f"{asked.origin}: [skills.sources.{name}] is ignored, because your own settings have it"
 
 

@@ -54,8 +54,8 @@ class Cooldown:
         age = "nothing states its age" if skill.published is None else f"it is from {utc(skill.published)}"
         what = skill.origin.version or skill.origin.commit[:10]
         return RefusedError(
-            f"{name}{f' {what}' if what else ''} is too new: {age}, and install.cooldown ({self.origin or 'set by the caller'}) "
-            f"holds it back until {utc(end)}",
+            f"{name}{f' {what}' if what else ''} is too new: {age}, "
+            f"and install.cooldown ({self.origin or 'set by the caller'}) holds it back until {utc(end)}",
             rule="cooldown", hint="name an older version, wait, or add --no-cooldown if you know it",
         )  # fmt: skip
 
