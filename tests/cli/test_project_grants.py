@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -14,7 +15,7 @@ from builders import skill_text
 from cli.shell import Shell
 from install.servers import Answer, Site, site
 
-KEY = {"ANTHROPIC_API_KEY": "sk-t0psecret"}
+KEY: dict[str, Any] = {"ANTHROPIC_API_KEY": "sk-t0psecret"}  # Any: variables beside the other options of a Shell
 
 
 @pytest.fixture

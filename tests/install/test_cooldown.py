@@ -109,8 +109,13 @@ def test_a_version_that_is_named_and_too_new_is_refused_with_its_age_and_end(wor
         world.install(f"r9s:pdf{wanted}")
     assert caught.value.rule == "cooldown" and "--no-cooldown" in caught.value.hint
     assert len(world.store().lock()) == 0
-    asked: list[str] = []
-    assert world.install(f"r9s:pdf{wanted}", accept_new=lambda refusal: not asked.append(str(refusal))) == "1.2.0"
+    asked: list[RefusedError] = []
+
+    def accept(refusal: RefusedError) -> bool:
+        asked.append(refusal)
+        return True
+
+    assert world.install(f"r9s:pdf{wanted}", accept_new=accept) == "1.2.0"
     assert len(asked) == 1
     world.now += 3 * DAY
 

@@ -36,7 +36,7 @@ class Grant:
     def parse(cls, folder: str, text: str) -> Grant:
         name, at, host = text.partition("@")
         if not (name and at and host) or any(letter.isspace() for letter in text):
-            raise UsageError(f"{text!r} is not NAME@HOST", hint="such as `metier trust --allow CORP_TOKEN@skills.example.com`")
+            raise UsageError(f"{text!r} is not NAME@HOST", hint="write a variable and a host: `metier trust --allow NAME@HOST`")
         return cls(folder=os.path.realpath(folder), name=name, host=host.lower())
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,7 +134,7 @@ def test_a_mirror_gets_no_credentials(shell: Shell) -> None:
 @pytest.mark.parametrize("address", ["http://192.0.2.7/x.zip", "git+http://192.0.2.7/r.git", "http://192.0.2.7"])
 def test_https_only_holds_whatever_proxies_are_set(shell: Shell, address: str) -> None:
     with site() as proxy:
-        variables = {"http_proxy": proxy.url, "all_proxy": proxy.url, "PATH": PATH}
+        variables: dict[str, Any] = {"http_proxy": proxy.url, "all_proxy": proxy.url, "PATH": PATH}
         shell("skill", "install", address, *HEADER, **variables).failed(5, "not encrypted", "--insecure-http")
         assert proxy.log == []
 

@@ -209,7 +209,8 @@ class LockFetcher:
         return _skill(contents, where, key, self._commit_time(tree, commit, key))
 
     def _commit_time(self, tree: SkillTree, commit: str, key: str) -> float | None:
-        cache, stated = self.access.cache, getattr(tree, "time", None)
+        cache = self.access.cache
+        stated: float | None = getattr(tree, "time", None)
         if stated is None or cache is None:
             return stated
         # A later time that was found otherwise counts: a commit's own date is its author's.
