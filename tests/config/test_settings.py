@@ -71,7 +71,16 @@ def test_a_key_for_projects_is_read_from_the_project_file_only_when_the_project_
     assert untrusted.settings[name].origin == "default"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not KEYS[name].project])
+@pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].asks])
+def test_what_a_trusted_project_asks_for_is_kept_apart_from_the_settings(tmp_path: Path, name: str) -> None:
+    toml, _, meant = example_of(KEYS[name])
+    write_config(tmp_path, lines(name, toml), project=True)
+    trusted = app_in(tmp_path, variables={"METIER_TRUST": "1"}).settings
+    assert (trusted[name].origin, trusted.asked[name].value) == ("default", meant)
+    assert app_in(tmp_path).settings.asked == {}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not (KEYS[name].project or KEYS[name].asks)])
 def test_a_key_of_the_user_is_ignored_in_a_trusted_projects_file_with_a_warning(tmp_path: Path, name: str) -> None:
     toml, _, _ = example_of(KEYS[name])
     file = write_config(tmp_path, lines(name, toml), project=True)
@@ -348,3 +357,79 @@ def test_a_file_that_may_not_be_read_is_bad_configuration(open_path: Path) -> No
 
 def test_iterating_gives_every_value_once(tmp_path: Path) -> None:
     assert sorted(value.key.name for value in settings(tmp_path=tmp_path)) == NAMES
+
+
+def test_an_unknown_key_of_a_table_is_a_warning_with_its_file_and_table(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[[skills.plugins]]\nurl = "owner/repo"\ninstalledAt = "2024-01-05"\n'
+        '[skills.sources.corp]\nurl = "https://corp.example"\npassword = "x"\n'
+        '[skills.mcp.acme]\nurl = "https://acme.example/mcp"\ntimeout = 3\n'
+    )
+    read = read_settings([file], environment={})
+    assert [warning.partition("unknown key ")[2] for warning in read.warnings] == [
+        "'installedAt' in [[skills.plugins]]", "'password' in [skills.sources.corp]", "'timeout' in [skills.mcp.acme]",
+    ]  # fmt: skip
+    assert all(warning.startswith(f"{file}:") for warning in read.warnings)
+    assert read["skills.plugins"].value[0]["url"] == "owner/repo"
+
+
+def with_system(tmp_path: Path, system: str, user: str = "", **options: Any) -> Settings:
+    files = {name: tmp_path / f"{name}.toml" for name in ("system", "user")}
+    files["system"].write_text(system)
+    files["user"].write_text(user)
+    return read_settings([files["user"]], system_file=files["system"], environment=options.pop("environment", {}), **options)
+
+
+def test_the_systems_file_is_read_first_and_a_user_overrides_what_is_not_held(tmp_path: Path) -> None:
+    read = with_system(tmp_path, "[skills]\nmax_depth = 2\nmax_active = 7\n", "[skills]\nmax_depth = 4\n")
+    assert (read["skills.max_depth"].value, read["skills.max_active"].value) == (4, 7)
+    assert read["skills.max_active"].origin == f"{tmp_path}/system.toml:3"
+    assert read.files == (str(tmp_path / "system.toml"), str(tmp_path / "user.toml"))
+
+
+def test_a_project_overrides_nothing_that_the_administrator_sets(tmp_path: Path) -> None:
+    project = tmp_path / "project.toml"
+    project.write_text("[skills]\nmax_depth = 9\nmax_active = 9\n")
+    read = with_system(tmp_path, "[skills]\nmax_depth = 2\n", project_file=project, folder=tmp_path)
+    assert (read["skills.max_depth"].value, read["skills.max_active"].value) == (2, 9)
+    assert "system.toml:2 sets it" in read.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "system", "user", "value"),
+    [
+        ("policy.scripts", '"ask"', '"allow"', "ask"),
+        ("policy.scripts", '"ask"', '"deny"', "deny"),
+        ("policy.network", '"deny"', '"allow"', "deny"),
+        ("policy.tools", '"nonsense"', '"deny"', "nonsense"),
+        ("sandbox.require", '"namespace"', '"off"', "namespace"),
+        ("sandbox.require", '"limits"', '"landlock"', "landlock"),
+        ("policy.deny", '["Bash(rm:*)"]', '["Read(/etc/*)"]', ("Bash(rm:*)", "Read(/etc/*)")),
+        ("policy.allow", '["Bash(git:*)"]', '["Bash(git:*)", "Bash(curl:*)"]', ("Bash(git:*)",)),
+        ("policy.allow", '["Bash(git:*)"]', "[]", ()),
+        ("install.allow_sources", '["a.example"]', '["b.example"]', ("b.example",)),
+    ],
+)
+def test_a_user_does_not_go_beyond_the_administrator(tmp_path: Path, key: str, system: str, user: str, value: object) -> None:
+    table, _, leaf = key.partition(".")
+    read = with_system(tmp_path, f"[{table}]\n{leaf} = {system}\n", f"[{table}]\n{leaf} = {user}\n")
+    assert read[key].value == value
+    assert read.system[key].origin == f"{tmp_path}/system.toml:2"
+    variable = {KEYS[key].variable: "allow" if KEYS[key].order else "everything"}
+    again = with_system(tmp_path, f"[{table}]\n{leaf} = {system}\n", environment=variable)
+    assert read.system == again.system
+
+
+@pytest.mark.parametrize("text", ["broken [", "[skills]\nmax_depth = 'x'\n"])
+def test_a_systems_file_that_cannot_be_used_fails_closed(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"system\.toml"):
+        with_system(tmp_path, text)
+
+
+def test_a_systems_file_that_cannot_be_read_fails_closed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not a file"):
+        read_settings([], system_file=tmp_path, environment={})
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_settings([], system_file=f"{tmp_path}/{'x' * 300}", environment={})
+    assert read_settings([], system_file=tmp_path / "none.toml", environment={}).system == {}

@@ -9,7 +9,7 @@ Its parts are built on first use, and their packages imported then: listing skil
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metier.catalog import Catalog
     from metier.install import HiddenSkill, InstallResult, SkillStore, SkillUpdate
     from metier.mcp import RemoteServers
-    from metier.sources import Trust
+    from metier.sources import Grant, Grants, Trust
 
     from .conversations import Conversations
     from .installation import Installation
@@ -36,18 +36,27 @@ __all__ = ["App"]
 class App:
     def __init__(
         self, *, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] | None = None,
-        flags: Mapping[str, SettingValue] | None = None,
+        flags: Mapping[str, SettingValue] | None = None, system_config_file: str | None = None,
     ) -> None:  # fmt: skip
         self.environment = os.environ if environment is None else environment
         self.folder = os.path.abspath(folder or os.getcwd())
         self.flags = dict(flags or {})
-        self.paths = Paths.of(self.environment, self.folder)
+        self.paths = Paths.of(self.environment, self.folder, system_config_file=system_config_file)
+        self.ask_grant: Callable[[Grant], bool] | None = None
+        """Asks the user whether this project may have what its settings ask for. None: it may not."""
 
     @cached_property
     def trust(self) -> Trust:
         from metier.sources import Trust
 
         return Trust(self.paths.at("trust.json"))
+
+    @cached_property
+    def grants(self) -> Grants:
+        """What the user allows the settings of single projects beyond trust."""
+        from metier.sources import Grants
+
+        return Grants(self.paths.at("grants.json"))
 
     @cached_property
     def is_trusted(self) -> bool:
@@ -58,6 +67,7 @@ class App:
     def settings(self) -> Settings:
         return read_settings(
             [self.paths.config_file],
+            system_file=self.paths.system_config_file,
             project_file=self.paths.project_config_file if self.is_trusted else None,
             environment=self.environment,
             flags=self.flags,
@@ -82,7 +92,10 @@ class App:
     def installation(self) -> Installation:
         from .installation import Installation
 
-        return Installation(paths=self.paths, settings=self.settings, environment=self.environment, registries=self.registries)
+        return Installation(
+            paths=self.paths, settings=self.settings, environment=self.environment, is_trusted=self.is_trusted,
+            registries=self.registries,
+        )  # fmt: skip
 
     def install(self, *refs: str, project: bool | None = None, **more: Any) -> InstallResult:
         """Installs skills for the user, or for the project if `project`; `more` are the options of `Installation.install`.
@@ -142,7 +155,9 @@ class App:
     def registries(self) -> Registries:
         from .registries import Registries
 
-        return Registries(paths=self.paths, settings=self.settings, environment=self.environment)
+        return Registries(
+            paths=self.paths, settings=self.settings, environment=self.environment, grants=self.grants, ask=self.ask_grant
+        )
 
     @property
     def remote_servers(self) -> RemoteServers:

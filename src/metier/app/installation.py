@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 if TYPE_CHECKING:
     from metier.config import Settings
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Access,
         AgentVisibility,
         ConfiguredPlugin,
+        Cooldown,
         InstallOptions,
         InstallResult,
         InstallScope,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         SkillCache,
         SkillStore,
         SkillUpdate,
+        SourceRules,
     )
 
     from .paths import Paths
@@ -37,6 +39,8 @@ class Installation:
     paths: Paths
     settings: Settings
     environment: Mapping[str, str]
+    is_trusted: bool
+    """The user trusts the current folder, so what its lock names may be asked like what the user names."""
     registries: Registries
 
     @property
@@ -103,6 +107,7 @@ class Installation:
             return install(
                 refs, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
             )
+        access = self.access_for(store, access)
         plugins = self.plugins if self.plugins and self.plugins_level is store.scope.level else ()
         return restore_and_install(
             plugins, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
@@ -120,10 +125,11 @@ class Installation:
         """Updates these skills, or all that are not pinned; one result for each scope."""
         from metier.install import InstallOptions, LockFetcher, group_by_store, ignore_progress, update
 
-        fetcher = LockFetcher(access or self.access(), progress=progress or ignore_progress)
+        access, progress = access or self.access(), progress or ignore_progress
         return tuple(
             (store, *update(store, fetcher, chosen, options or InstallOptions(), scan=self.scan))
             for store, chosen in group_by_store(self.stores(project=project), names)
+            for fetcher in [LockFetcher(self.access_for(store, access), progress=progress)]
         )
 
     def remove(self, names: Sequence[str], *, project: bool | None = None, force: bool = False) -> tuple[InstallResult, ...]:
@@ -195,7 +201,15 @@ class Installation:
 
         return AgentVisibility(self.paths.user_home, self.paths.folder, self.environment)
 
-    def access(self, *, offline: bool = False, insecure: bool = False, headers: Sequence[str] = (), **more: Any) -> Access:
+    def access(
+        self,
+        *,
+        offline: bool = False,
+        insecure: bool = False,
+        headers: Sequence[str] = (),
+        with_cooldown: bool = True,
+        **more: Any,
+    ) -> Access:
         """Returns what fetching may use: the network unless `offline`, the user's registries, and the shared cache."""
         # Any: the fields of Access that only a test or an option sets.
         from metier.install import Access, parse_header
@@ -204,9 +218,44 @@ class Installation:
         return Access(
             environment=self.environment, folder=self.paths.folder, offline=offline, insecure=insecure, cache=self.cache,
             places=(self.user_dir, *shared, self.plugins_dir),
-            sources=self.registries.sources,
+            sources=self.registries.sources, rules=self.source_rules, cooldown=self.cooldown if with_cooldown else None,
             headers=tuple(map(parse_header, headers)), **more,
         )  # fmt: skip
+
+    @property
+    def cooldown(self) -> Cooldown | None:
+        """How old a version must be: the longer of the user's and the administrator's settings."""
+        from metier.errors import ConfigError, UsageError
+        from metier.install import Cooldown, read_duration
+
+        name, found = "install.cooldown", []
+        for value in (self.settings[name], self.settings.system.get(name)):
+            try:
+                found += [Cooldown(seconds=read_duration(value.value), origin=value.origin)] if value else []
+            except UsageError as error:
+                raise ConfigError(f"{name}: {error}", file=value.origin if value else "", hint=error.hint) from None
+        longest = max(found, key=lambda one: one.seconds)
+        return longest if longest.seconds else None
+
+    @cached_property
+    def source_rules(self) -> SourceRules:
+        """The sources that the user and the administrator allow and deny."""
+        from metier.config import source_patterns
+        from metier.install import SourceList, SourceRules
+
+        def lists(name: str) -> tuple[SourceList, ...]:
+            found = source_patterns(self.settings, name)
+            return tuple(SourceList(patterns=patterns, origin=origin) for origin, patterns in found if patterns)
+
+        return SourceRules(allow=lists("install.allow_sources"), deny=lists("install.deny_sources"))
+
+    def access_for(self, store: SkillStore, access: Access) -> Access:
+        """Returns the access for what a store's lock names, which an untrusted project may have written."""
+        from metier.install import ScopeLevel
+
+        if self.is_trusted or store.scope.level is not ScopeLevel.PROJECT:
+            return access
+        return replace(access, untrusted_lock=store.scope.lock_file)
 
     @property
     def cache(self) -> SkillCache:

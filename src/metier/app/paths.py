@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from metier.values import dataclass
 
-__all__ = ["Paths"]
+__all__ = ["SYSTEM_CONFIG_FILE", "Paths"]
+
+SYSTEM_CONFIG_FILE = "/etc/metier/config.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,12 +19,17 @@ class Paths:
     """METIER_HOME: configuration, installed skills, caches."""
     folder: str
     """The current folder, which is the project."""
+    system_config_file: str = SYSTEM_CONFIG_FILE
+    """The administrator's settings. No environment variable moves it, because users and projects can set those."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str], folder: str) -> Paths:
+    def of(cls, environment: Mapping[str, str], folder: str, *, system_config_file: str | None = None) -> Paths:
         user_home = environment.get("HOME") or os.path.expanduser("~")
         home = environment.get("METIER_HOME") or os.path.join(user_home, ".metier")
-        return cls(user_home=user_home, home=os.path.abspath(home), folder=folder)
+        return cls(
+            user_home=user_home, home=os.path.abspath(home), folder=folder,
+            system_config_file=system_config_file or SYSTEM_CONFIG_FILE,
+        )  # fmt: skip
 
     @property
     def config_file(self) -> str:

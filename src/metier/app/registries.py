@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metier.install import RegistrySource
     from metier.registry import PublishOptions, PublishResult, SearchOptions, SearchResult
     from metier.registry.client import Logins, RegistryClient, SigningKeyFile
+    from metier.sources import Grant, Grants
 
     from .paths import Paths
 
@@ -24,6 +25,9 @@ class Registries:
     paths: Paths
     settings: Settings
     environment: Mapping[str, str]
+    grants: Grants
+    ask: Callable[[Grant], bool] | None = None
+    """Asks the user for a grant that a project's settings need."""
 
     @cached_property
     def logins(self) -> Logins:
@@ -39,10 +43,47 @@ class Registries:
 
         settings = self.settings
         known = read_sources(settings["skills.sources"].value, registry=settings.path("skills.registry"))
+        known = (*self._of_project(known), *known)
         tokens = {source.name: self.logins.token(source.url) for source in known if not source.auth}
         return tuple(
             replace(source, auth=f"bearer:{tokens[source.name]}") if tokens.get(source.name) else source for source in known
         )
+
+    def requests(self) -> tuple[Grant, ...]:
+        """Returns what this project's settings ask for and the user has not allowed."""
+        from metier.sources import Grant
+
+        texts = (source.ungranted for source in self.sources if source.ungranted)
+        return tuple(Grant.parse(self.paths.folder, text) for text in texts)
+
+    def _of_project(self, own: Sequence[RegistrySource]) -> Iterator[RegistrySource]:
+        """Yields the sources that a trusted project asks for, in front of the user's. A user's own source is not replaced."""
+        from metier.install import read_sources
+        from metier.values import replace
+
+        asked = self.settings.asked
+        names = {source.name for source in own}
+        for setting in asked.values():
+            is_registry = setting.key.name == "skills.registry"
+            found = read_sources({}, registry=setting.value) if is_registry else read_sources(setting.value)
+            for source in found:
+                needs = ("skills.registry",) if is_registry else source.variables
+                if is_registry and source.url in {one.url for one in own if one.name == source.name}:
+                    continue
+                if is_registry or source.name not in names:
+                    yield replace(source, file=setting.origin, ungranted=self._ungranted(needs, source.host))
+
+    def _ungranted(self, names: Iterable[str], host: str) -> str:
+        from metier.sources import Grant
+
+        for name in names:
+            grant = Grant.parse(self.paths.folder, f"{name}@{host}")
+            if grant in self.grants:
+                continue
+            if self.ask is None or not self.ask(grant):
+                return grant.text
+            self.grants.add(grant)
+        return ""
 
     def client(self, registry: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
         """Returns a client of the registry with that name or URL; by default of the user's own."""
@@ -55,6 +96,8 @@ class Registries:
                 f"unknown registry {registry!r}" if registry else "no registry is configured", file="skills.registry",
                 hint="run `metier login URL`, or name a URL with --registry",
             )  # fmt: skip
+        if source:
+            source.check_granted()
         url = registry_url(source.url if source else registry or "")
         headers = dict(source.header(self.environment)) if source else {}
         token = headers.get("Authorization", "").partition(" ")[2] or self.logins.token(url)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from metier.app import App
-from metier.errors import UsageError
+from metier.install import read_duration
 
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import plural
 
 __all__ = ["clean", "info"]
-
-_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 @command("cache", "info")
@@ -31,16 +27,9 @@ def info(app: App) -> Result:
 @click.option("--unused-for", metavar="TIME", help="Only skills that were not used for this long, such as 30d or 12h.")
 def clean(app: App, *, unused_for: str | None) -> Result:
     """Delete downloaded skills. Installed skills stay; the next restore may need the network."""
-    gone = app.installation.cache.clean(unused_for=_seconds(unused_for) if unused_for else 0.0)
+    gone = app.installation.cache.clean(unused_for=read_duration(unused_for) if unused_for else 0.0)
     line = f"Deleted {plural(gone.skills, 'skill')}, {_format_size(gone.bytes)}"
     return Result(data={"skills": gone.skills, "bytes": gone.bytes}, lines=lambda _: (line,))
-
-
-def _seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d{1,6})([dhms])", text)
-    if not match:
-        raise UsageError(f"{text!r} is not a duration", hint="write 30d, 12h, 45m or 10s")
-    return float(int(match[1]) * _UNITS[match[2]])
 
 
 def _format_size(size: int) -> str:

@@ -28,10 +28,15 @@ def show(app: App) -> Result:
         for value in values:
             name, origin = terminal.paint(value.key.name.ljust(widest), "bold"), terminal.paint(f"({value.origin})", "dim")
             yield f"{name}  {_display(value.value)}  {origin}"
+            limit = app.settings.system.get(value.key.name)
+            if limit and value.key.held and limit.origin != value.origin:
+                yield f"{'':{widest}}  {_display(limit.value)}  {terminal.paint(f'(administrator: {limit.origin})', 'dim')}"
             yield f"{'':{widest}}  {terminal.paint(value.key.text, 'dim')}"
 
     return Result(
-        data={"settings": {value.key.name: _row(value) for value in values}}, lines=lines, notes=app.settings.warnings
+        data={"settings": {value.key.name: _row(value) | _limit(app, value) for value in values}},
+        lines=lines,
+        notes=app.settings.warnings,
     )
 
 
@@ -103,6 +108,14 @@ def _changed(app: App, key: SettingKey, file: str) -> Result:
 def _row(value: Setting) -> dict[str, Any]:
     plain = list(value.value) if isinstance(value.value, tuple) else value.value
     return {"value": plain, "origin": value.origin, "type": value.key.kind, "about": value.key.text}
+
+
+def _limit(app: App, value: Setting) -> dict[str, Any]:
+    limit = app.settings.system.get(value.key.name)
+    if not limit or not value.key.held:
+        return {}
+    plain = list(limit.value) if isinstance(limit.value, tuple) else limit.value
+    return {"administrator": {"value": plain, "origin": limit.origin}}
 
 
 def _display(value: object) -> str:

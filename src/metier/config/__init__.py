@@ -7,12 +7,13 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .edit import change_list, change_rows, parse_value, set_value, unset_value
-    from .keys import KEYS, SettingKey, SettingKind, SettingValue
-    from .options import budgets, one_of, patterns, tables
+    from .keys import KEYS, Held, SettingKey, SettingKind, SettingValue
+    from .options import budgets, one_of, patterns, source_patterns, tables
     from .settings import Setting, Settings, read_settings, unknown_key
 
 __all__ = [
     "KEYS",
+    "Held",
     "Setting",
     "SettingKey",
     "SettingKind",
@@ -26,6 +27,7 @@ __all__ = [
     "patterns",
     "read_settings",
     "set_value",
+    "source_patterns",
     "tables",
     "unknown_key",
     "unset_value",
@@ -36,8 +38,8 @@ if not TYPE_CHECKING:  # every command reads settings, and nearly none edits the
         __name__,
         {
             "metier.config.edit": ("change_rows", "change_list", "parse_value", "set_value", "unset_value"),
-            "metier.config.keys": ("KEYS", "SettingKey", "SettingKind", "SettingValue"),
-            "metier.config.options": ("budgets", "one_of", "patterns", "tables"),
+            "metier.config.keys": ("KEYS", "Held", "SettingKey", "SettingKind", "SettingValue"),
+            "metier.config.options": ("budgets", "one_of", "patterns", "source_patterns", "tables"),
             "metier.config.settings": ("Settings", "Setting", "read_settings", "unknown_key"),
         },
     )

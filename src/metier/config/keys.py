@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from metier.values import dataclass
 
-__all__ = ["KEYS", "SettingKey", "SettingKind", "SettingValue"]
+__all__ = ["KEYS", "Held", "SettingKey", "SettingKind", "SettingValue"]
 
 SettingValue = None | bool | int | float | str | tuple[str, ...]
 
@@ -21,6 +21,18 @@ class SettingKind(StrEnum):
     TABLE = "table"
 
 
+class Held(StrEnum):
+    """How an administrator's setting limits the user's."""
+
+    UNION = "union"
+    """Both lists count."""
+    WITHIN = "within"
+    """Of the user's list, only what the administrator's has."""
+    STRICTEST = "strictest"
+    BOTH = "both"
+    """The two are compared where they are used; `Settings.system` has the administrator's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingKey:
     name: str
@@ -30,13 +42,23 @@ class SettingKey:
     variables: tuple[str, ...] = ()
     """Environment variables beside the METIER_* one that every key has."""
     least: int | None = None
+    fields: tuple[str, ...] = ()
+    """The keys of each table in a TABLE; others are a warning."""
     project: bool = False
     """A trusted project may set it. The others reach the user's own folders, secrets, money or permissions."""
+    asks: bool = False
+    """A trusted project may ask for it: it counts as far as the user allows, by name and host; see `metier trust --allow`."""
+    held: Held | None = None
+    """How the administrator's value, in the system's file, limits the user's. None: the user may override it."""
+    order: tuple[str, ...] = ()
+    """For Held.STRICTEST: the values, the least strict first."""
 
     @property
     def variable(self) -> str:
         return "METIER_" + self.name.upper().replace(".", "_")
 
+
+_VERDICTS = ("allow", "ask", "deny")
 
 KEYS: dict[str, SettingKey] = {
     key.name: key
@@ -59,10 +81,10 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="skills.auto_select", kind=SettingKind.BOOLEAN, project=True, default=True, variables=("SKILLS_AUTO_SELECT",),
             text="select skills for each request automatically"),
         SettingKey(name="skills.script_timeout", kind=SettingKind.NUMBER, default=60, least=1, text="seconds that a skill's script may run"),
-        SettingKey(name="skills.registry", kind=SettingKind.TEXT, text="URL of the default registry"),
-        SettingKey(name="skills.sources", kind=SettingKind.TABLE, text="named sources: [skills.sources.NAME] url, auth"),
-        SettingKey(name="skills.mcp", kind=SettingKind.TABLE, text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
-        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, project=True, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
+        SettingKey(name="skills.registry", kind=SettingKind.TEXT, asks=True, text="URL of the default registry"),
+        SettingKey(name="skills.sources", kind=SettingKind.TABLE, asks=True, fields=("url", "auth", "mirrors", "keys", "signed"), text="named sources: [skills.sources.NAME] url, auth"),
+        SettingKey(name="skills.mcp", kind=SettingKind.TABLE, fields=("command", "args", "env", "url", "auth", "enabled"), text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
+        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=("url", "ref", "name", "enabled", "installed_at"), project=True, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
         SettingKey(name="skills.parameters", kind=SettingKind.TABLE, project=True, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
         SettingKey(name="selection.semantic", kind=SettingKind.BOOLEAN, project=True, default=False,
             text="pick skills by meaning too, not only by words; needs pip install 'metier[semantic]'"),
@@ -71,13 +93,18 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="session.pinned", kind=SettingKind.LIST, project=True, default=(), text="skills that are never evicted from a session"),
         SettingKey(name="session.instruction_tokens", kind=SettingKind.NUMBER, project=True, default=10_000, least=100,
             text="longer instructions of a skill are cut at a heading"),
-        SettingKey(name="policy.allow", kind=SettingKind.LIST, default=(), text="tool patterns that skills may use when they ask for them; `metier policy allow`"),
-        SettingKey(name="policy.deny", kind=SettingKind.LIST, default=(), text="tool patterns that no skill may use; `metier policy deny`"),
-        SettingKey(name="policy.scripts", kind=SettingKind.TEXT, default="allow", text="scripts of skills, in the sandbox: allow, ask or deny"),
-        SettingKey(name="policy.network", kind=SettingKind.TEXT, default="ask", text="the network for scripts: allow, ask or deny"),
-        SettingKey(name="policy.toolsets", kind=SettingKind.TEXT, default="ask", text="Python toolsets inside the agent's own process: allow, ask or deny"),
-        SettingKey(name="policy.tools", kind=SettingKind.TEXT, default="ask", text="tools of the host that a skill asks for: allow, ask or deny"),
-        SettingKey(name="sandbox.require", kind=SettingKind.TEXT, default="landlock", text="the minimum isolation level: namespace, landlock, limits or off"),
+        SettingKey(name="install.allow_sources", kind=SettingKind.LIST, held=Held.BOTH, default=(),
+            text="if not empty, the only sources that skills are fetched from: hosts, host/owner/*, URLs, or path for this disk"),
+        SettingKey(name="install.deny_sources", kind=SettingKind.LIST, held=Held.BOTH, default=(), text="sources that skills are never fetched from"),
+        SettingKey(name="install.cooldown", kind=SettingKind.TEXT, held=Held.BOTH, default="0",
+            text="how old a version must be before it is installed: 3d, 12h; 0 is no limit"),
+        SettingKey(name="policy.allow", kind=SettingKind.LIST, held=Held.WITHIN, default=(), text="tool patterns that skills may use when they ask for them; `metier policy allow`"),
+        SettingKey(name="policy.deny", kind=SettingKind.LIST, held=Held.UNION, default=(), text="tool patterns that no skill may use; `metier policy deny`"),
+        SettingKey(name="policy.scripts", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="allow", text="scripts of skills, in the sandbox: allow, ask or deny"),
+        SettingKey(name="policy.network", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="the network for scripts: allow, ask or deny"),
+        SettingKey(name="policy.toolsets", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="Python toolsets inside the agent's own process: allow, ask or deny"),
+        SettingKey(name="policy.tools", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="tools of the host that a skill asks for: allow, ask or deny"),
+        SettingKey(name="sandbox.require", kind=SettingKind.TEXT, held=Held.STRICTEST, order=("off", "limits", "landlock", "seatbelt", "namespace"), default="landlock", text="the minimum isolation level: namespace, landlock, limits or off"),
         SettingKey(name="sandbox.environment", kind=SettingKind.LIST, default=(), text="environment variables that scripts may see, by name"),
         SettingKey(name="sandbox.output_bytes", kind=SettingKind.NUMBER, default=1024 * 1024, least=1, text="maximum output of a script, stdout and stderr together"),
         SettingKey(name="sandbox.memory_bytes", kind=SettingKind.NUMBER, default=1024 * 1024 * 1024, least=1024 * 1024, text="memory of a script"),

@@ -12,7 +12,7 @@ from .settings import Settings
 if TYPE_CHECKING:
     from metier.runtime import Budgets, ToolPattern
 
-__all__ = ["budgets", "one_of", "patterns", "tables"]
+__all__ = ["budgets", "one_of", "patterns", "source_patterns", "tables"]
 
 W = TypeVar("W", bound=StrEnum)
 
@@ -35,6 +35,21 @@ def patterns(settings: Settings, name: str) -> tuple[ToolPattern, ...]:
         return tuple(map(ToolPattern.parse, value.value))
     except UsageError as error:
         raise ConfigError(f"{name}: {error}", file=value.origin, hint=error.hint) from None
+
+
+def source_patterns(settings: Settings, name: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Returns the lists of sources of the administrator and of the user, each with its file and line."""
+    from metier.install import is_source_pattern
+
+    found = [settings[name], *([settings.system[name]] if name in settings.system else [])]
+    for value in found:
+        for pattern in value.value:
+            if not is_source_pattern(pattern):
+                raise ConfigError(
+                    f"{name}: {pattern!r} is not a source", file=value.origin,
+                    hint="write path, a host, host/owner/*, or an https:// URL",
+                )  # fmt: skip
+    return [(value.origin, tuple(value.value)) for value in found]
 
 
 def tables(settings: Settings, name: str) -> dict[str, dict[str, object]]:

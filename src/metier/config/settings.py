@@ -1,9 +1,10 @@
 """Settings from files, environment and flags; every value knows where it came from.
 
-Later wins: default, user file, project file, environment, flag. A project's file is only read from a trusted folder,
-because it could otherwise point the search at any folder or switch skills off. Even there it may set only the keys marked
-for projects (`SettingKey.project`), and a path only inside the project: trust in a project's skills does not extend to the
-user's folders, secrets and permissions.
+Later wins: default, system file, user file, project file, environment, flag. The system's file is the administrator's: a
+project overrides nothing in it, and where a key is marked (`SettingKey.held`) a user cannot go beyond it either. A project's
+file is only read from a trusted folder, because it could otherwise point the search at any folder or switch skills off. Even
+there it may set only the keys marked for projects (`SettingKey.project`), and a path only inside the project: trust in a
+project's skills does not extend to the user's folders, secrets and permissions.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from metier.errors import ConfigError, NotFoundError, RefusedError, nearest
-from metier.values import dataclass
+from metier.values import dataclass, field
 
-from .keys import KEYS, SettingKey, SettingKind, SettingValue
+from .keys import KEYS, Held, SettingKey, SettingKind, SettingValue
 
 __all__ = ["Setting", "Settings", "read_settings"]
 
@@ -39,6 +40,10 @@ class Settings:
     """Keys that are unknown or that a project cannot set, each with its file and line."""
     files: tuple[str, ...] = ()
     """The configuration files that were read, or would have been if they existed."""
+    system: Mapping[str, Setting] = field(default_factory=dict)
+    """The administrator's settings, from the system's file."""
+    asked: Mapping[str, Setting] = field(default_factory=dict)
+    """What a trusted project's file asks for and only the user can allow (`SettingKey.asks`). Never part of `values`."""
 
     def __iter__(self) -> Iterator[Setting]:
         return iter(self.values.values())
@@ -66,23 +71,36 @@ class Settings:
 def read_settings(
     files: Iterable[StrPath], *, environment: Mapping[str, str], flags: Mapping[str, SettingValue] | None = None,
     defaults: Mapping[str, SettingValue] | None = None, folder: StrPath = "", project_file: StrPath | None = None,
+    system_file: StrPath | None = None,
 ) -> Settings:  # fmt: skip
     """The settings of these files, later ones over earlier, then the environment, then the flags that were given.
 
-    `project_file` is read after `files`, and only its keys that a project may set count. If it is one of `files`, which it
-    is in the home folder, it is read as that.
+    `system_file` is the administrator's, and read first. `project_file` is read after `files`, and only its keys that a project
+    may set count. If it is one of `files`, which it is in the home folder, it is read as that.
 
     A relative path in a file starts at that file's folder, any other at `folder`.
     """
     home, here = environment.get("HOME"), os.path.abspath(folder)
     values = {key.name: Setting(key, (defaults or {}).get(key.name, key.default), "default") for key in KEYS.values()}
     warnings: list[str] = []
+    asked: dict[str, Setting] = {}
     looked = tuple(os.fspath(file) for file in files)
+    system = {value.key.name: value for value in _from_file(os.fspath(system_file), warnings, home)} if system_file else {}
+    values |= system
     for file in looked:
         values |= {value.key.name: value for value in _from_file(file, warnings, home)}
     if project_file is not None and not any(_is_same(project_file, file) for file in looked):
         looked += (os.fspath(project_file),)
-        values |= {value.key.name: value for value in _from_file(looked[-1], warnings, home, project=here)}
+        found = {value.key.name: value for value in _from_file(looked[-1], warnings, home, project=here)}
+        asked = {name: value for name, value in found.items() if value.key.asks}
+        warnings += [
+            f"{value.origin}: {name} is ignored, because {system[name].origin} sets it"
+            for name, value in found.items()
+            if name in system
+        ]
+        values |= {name: value for name, value in found.items() if name not in asked and name not in system}
+        asked = {name: value for name, value in asked.items() if name not in system}
+        warnings += _hidden_sources(values["skills.sources"].value, asked.get("skills.sources"))
     for key in KEYS.values():
         for variable in (*key.variables, key.variable):
             if variable in environment and key.kind is not SettingKind.TABLE:
@@ -93,7 +111,29 @@ def read_settings(
             values[name] = Setting(
                 KEYS[name], check_value(KEYS[name], flag, file="flag", line=None, base=here, home=home), "flag"
             )
-    return Settings(values, tuple(warnings), looked)
+    values |= {name: _limited(values[name], value) for name, value in system.items()}
+    looked = (os.fspath(system_file), *looked) if system_file else looked
+    return Settings(values, tuple(warnings), looked, system, asked)
+
+
+def _limited(value: Setting, system: Setting) -> Setting:
+    """Returns a setting within the limits of the administrator's."""
+    both = f"{system.origin} and {value.origin}"
+    match value.key.held:
+        case _ if value.origin == system.origin:
+            return system
+        case Held.UNION:
+            return Setting(value.key, tuple(dict.fromkeys((*system.value, *value.value))), both)
+        case Held.WITHIN:
+            return Setting(value.key, tuple(word for word in value.value if word in system.value), both)
+        case Held.STRICTEST:
+            order = value.key.order
+            # An invalid value of the administrator stays, and is an error where it is used.
+            is_stricter = (
+                system.value in order and value.value in order and order.index(value.value) > order.index(system.value)
+            )
+            return value if is_stricter else system
+    return value
 
 
 def _is_same(one: StrPath, other: StrPath) -> bool:
@@ -177,9 +217,10 @@ def _from_file(file: str, warnings: list[str], home: str | None, *, project: str
             warnings.append(f"{file}:{line or 1}: unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""))
             continue
         origin = f"{file}:{line}" if line else file
-        if project is not None and not key.project:
+        if project is not None and not (key.project or key.asks):
             warnings.append(f"{origin}: {name} is ignored, because a project cannot set it")
             continue
+        warnings += [f"{origin}: unknown key {part!r} in {where}" for where, part in _unknown_fields(key, value)]
         checked = check_value(key, value, file=file, line=line, base=os.path.dirname(file), home=home)
         if project is not None and key.kind is SettingKind.PATH and not _is_inside(checked, project):
             warnings.append(f"{origin}: {name} is ignored, because it leads out of the project")
@@ -198,6 +239,27 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(value, f"{path}.")
         else:
             yield path, value
+
+
+def _hidden_sources(own: object, asked: Setting | None) -> Iterator[str]:
+    """Yields a warning for each source of a project whose name the user has given to another."""
+    if asked is None or not isinstance(asked.value, dict) or not isinstance(own, dict):
+        return
+    for name in asked.value:
+        if name in own and own[name] != asked.value[name]:
+            yield f"{asked.origin}: [skills.sources.{name}] is ignored, because your own settings have it"
+
+
+def _unknown_fields(key: SettingKey, value: object) -> Iterator[tuple[str, str]]:
+    """Yields the keys that a table of this setting does not have, each with the table."""
+    if isinstance(value, dict):
+        tables = [(f"[{key.name}.{name}]", table) for name, table in value.items()]
+    else:
+        tables = [(f"[[{key.name}]]", table) for table in value] if isinstance(value, list) else []
+    for where, table in tables:
+        for name in table if key.fields and isinstance(table, dict) else ():
+            if name not in key.fields:
+                yield where, name
 
 
 def _line_of(text: str, name: str) -> int | None:

@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
     from .fetch.cache import CacheSize, SkillCache
-    from .fetch.credentials import RegistrySource, parse_header, read_sources
+    from .fetch.cooldown import Cooldown, read_duration
+    from .fetch.credentials import RegistrySource, grant_purpose, parse_header, read_sources
     from .fetch.dispatch import fetch_ref
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         RegistryRef,
         WellKnown,
     )
+    from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
     from .source_scan import ScannedSkill, scan_folder, scan_ref
     from .store import SkillStore, group_by_store, store_of
@@ -55,6 +57,7 @@ __all__ = [
     "ConfiguredPlugin",
     "ConflictAction",
     "ConflictAnswer",
+    "Cooldown",
     "Edits",
     "FetchProgress",
     "FetchResult",
@@ -93,6 +96,8 @@ __all__ = [
     "SkillCache",
     "SkillStore",
     "SkillUpdate",
+    "SourceList",
+    "SourceRules",
     "StepReason",
     "UpdateState",
     "UpdateStatus",
@@ -102,15 +107,18 @@ __all__ = [
     "changes",
     "fetch_ref",
     "find_leftovers",
+    "grant_purpose",
     "group_by_store",
     "ignore_progress",
     "install",
+    "is_source_pattern",
     "list_source",
     "not_installed",
     "outdated",
     "parse_header",
     "parse_ref",
     "parse_source_ref",
+    "read_duration",
     "read_plugins",
     "read_sources",
     "read_targets",
@@ -141,8 +149,13 @@ if not TYPE_CHECKING:
                 "CacheSize",
                 "SkillCache",
             ),
+            "metier.install.fetch.cooldown": (
+                "Cooldown",
+                "read_duration",
+            ),
             "metier.install.fetch.credentials": (
                 "RegistrySource",
+                "grant_purpose",
                 "parse_header",
                 "read_sources",
             ),
@@ -207,6 +220,11 @@ if not TYPE_CHECKING:
                 "Ref",
                 "RegistryRef",
                 "WellKnown",
+            ),
+            "metier.install.refs.source_rules": (
+                "SourceList",
+                "SourceRules",
+                "is_source_pattern",
             ),
             "metier.install.removal": ("remove",),
             "metier.install.source_scan": (

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metier.errors import ConfigError, MetierError
+from metier.errors import ConfigError, MetierError, UsageError
 from metier.spec import is_name
 from metier.values import dataclass, replace
 
 from .lock.lock_file import Lock, LockEntry
 from .refs.parsing import parse_ref
-from .refs.ref_types import GitRef, Ref, RegistryRef
+from .refs.pins import at_git_ref
+from .refs.ref_types import Ref, RegistryRef
 
 __all__ = ["ConfiguredPlugin", "not_installed", "read_plugins"]
 
-_FIELDS = {"url": str, "ref": str, "name": str, "enabled": bool, "installed_at": object}
+_FIELDS = {"url": str, "ref": str, "name": str, "enabled": bool}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +33,17 @@ class ConfiguredPlugin:
 
     def to_ref(self, aliases: Iterable[str] = ("r9s",)) -> Ref:
         parsed = parse_ref(self.url, aliases=tuple(aliases))
-        if self.ref and isinstance(parsed, GitRef):
-            return replace(parsed, ref=self.ref, tail="")
-        return replace(parsed, version=self.ref) if self.ref and isinstance(parsed, RegistryRef) else parsed
+        if not self.ref:
+            return parsed
+        if isinstance(parsed, RegistryRef) and parsed.version in (None, self.ref):
+            return replace(parsed, version=self.ref)
+        try:
+            return at_git_ref(parsed, self.ref)
+        except UsageError:
+            raise ConfigError(
+                f"the plugin {self.url!r} cannot have the ref {self.ref!r}", file="skills.plugins",
+                hint="ref is for a repository or a registry whose url names no version itself",
+            ) from None  # fmt: skip
 
     def provides(self, entry: LockEntry) -> bool:
         """Returns True if this installed skill comes from the plugin, in any version."""
@@ -68,8 +77,9 @@ def not_installed(plugins: Iterable[ConfiguredPlugin], lock: Lock) -> tuple[Conf
 def _plugin(row: object, where: str) -> ConfiguredPlugin:
     fields = row if isinstance(row, dict) else {}
     for key, value in fields.items():
-        if key not in _FIELDS or not isinstance(value, _FIELDS[key]):
-            raise ConfigError(f"{key!r} is not a field of a plugin, or has another type", file=where,
+        # Reading the settings warns of unknown keys.
+        if not isinstance(value, _FIELDS.get(key, object)):
+            raise ConfigError(f"{key!r} of a plugin has another type", file=where,
                             hint="a plugin has url, ref, name and enabled (true or false)")  # fmt: skip
     if not fields.get("url"):
         raise ConfigError("a plugin needs a url", file=where, hint='url = "https://github.com/owner/repo"')

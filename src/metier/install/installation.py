@@ -14,6 +14,7 @@ from .configured_plugins import ConfiguredPlugin, not_installed
 from .dependencies import in_order
 from .fetch.dispatch import fetch_ref
 from .fetch.job import Access, Progress, ignore_progress
+from .fetch.missing_parts import large_file_pointers
 from .fetch.parallel import run_parallel
 from .fetch.repository import FoundSkill, select_skills, wanted_by_default
 from .lock.lock_file import identity_of
@@ -21,9 +22,10 @@ from .options import ConflictAction, InstallOptions, InstallResult
 from .prepare import PreparedSkill, prepare, refuse_blocked
 from .protocols import Fetched, FetchedSkill, Fetcher, Scan
 from .refs.parsing import parse_ref
-from .refs.ref_types import ArchiveFile, GitRef, LocalName, LocalPath, Ref
+from .refs.pins import at_git_ref
+from .refs.ref_types import ArchiveFile, LocalName, LocalPath, Ref
 from .store import SkillStore
-from .targets.scope import ALL_DETECTED, read_targets
+from .targets.scope import ALL_DETECTED, ScopeLevel, read_targets
 from .transaction.steps import Edits, InstallStep, Verb
 
 __all__ = ["InstallRun", "install", "list_source", "restore_and_install"]
@@ -56,6 +58,8 @@ def list_source(
         parsed = parse_source_ref(ref, access)
         return parsed.text, fetch_ref(parsed, _without_cache(parsed, access), choose=lambda _: (), progress=progress)
 
+    if access.headers:
+        access = access.with_headers_for([access.url_of(parse_source_ref(ref, access)) for ref in refs], is_typed=True)
     return tuple(run_parallel(listed, refs, workers=access.workers, cancelled=access.cancelled))
 
 
@@ -75,6 +79,9 @@ def restore_and_install(
     from .lock.restore import restore
 
     missing = not_installed(plugins, store.lock())
+    sources = [entry.origin.url for entry in store.lock()]
+    sources += [access.url_of(plugin.to_ref(_aliases(access))) for plugin in missing]
+    access = access.with_headers_for(sources)
     installed: InstallResult | None = None
     if missing:
         if options.frozen:
@@ -88,6 +95,9 @@ def restore_and_install(
         if not len(store.lock()):
             return installed
     options = replace(options, targets=read_targets(options.targets, store.scope))
+    if store.scope.level is ScopeLevel.USER:
+        # The user's own lock has what passed the cool-down, or was let through, when it was installed.
+        access = replace(access, cooldown=None)
     result = restore(store, LockFetcher(access, progress=progress), options, scan=None if options.unsafe else scan)
     if installed is None:
         return result
@@ -117,7 +127,8 @@ class InstallRun:
     progress: Progress = ignore_progress
 
     def install(self, refs: Sequence[str]) -> InstallResult:
-        fetched = self._fetch(refs)
+        typed = [self.access.url_of(parse_source_ref(ref, self.access)) for ref in refs] if self.access.headers else ()
+        fetched = self._fetch(refs, self.access.with_headers_for(typed, is_typed=True))
         name = self.options.name
         choices = [
             _Choice(ref=ref, skill=skill, name=name or self._existing_name(skill))
@@ -132,31 +143,33 @@ class InstallRun:
     def install_plugins(self, plugins: Sequence[ConfiguredPlugin]) -> InstallResult:
         """Installs every skill of each plugin, or the one that the configuration names."""
         choices: list[_Choice] = []
+        warnings: tuple[str, ...] = ()
         for plugin in plugins:
-            ref = plugin.to_ref({"r9s", *(source.name for source in self.access.sources)})
-            skills = fetch_ref(ref, self.access, progress=self.progress).skills
+            ref = plugin.to_ref(_aliases(self.access))
+            fetched = fetch_ref(ref, self.access, progress=self.progress)
+            skills, warnings = fetched.skills, (*warnings, *fetched.warnings)
             named = [skill for skill in skills if skill.name == plugin.name]
             if plugin.name and not named and len(skills) != 1:
                 known = [skill.name for skill in skills]
                 raise SkillNotFoundError(plugin.name, known=known, hint=f"{plugin.url} has other skills")
             choices += [_Choice(ref=ref.text, skill=skill, name=plugin.name or None) for skill in named or skills]
-        return self._install(choices)
+        return self._install(choices, warnings)
 
-    def _fetch(self, refs: Sequence[str]) -> list[tuple[str, Fetched]]:
+    def _fetch(self, refs: Sequence[str], access: Access) -> list[tuple[str, Fetched]]:
         # A question needs the main thread, which receives Ctrl-C, and only one can be asked at a time.
         asks = self.options.choose is not None and not (self.options.skills or self.options.take_all)
         workers = 1 if asks else self.access.workers
-        return run_parallel(self._fetch_one, refs, workers=workers, cancelled=self.access.cancelled)
+        return run_parallel(lambda ref: self._fetch_one(ref, access), refs, workers=workers, cancelled=access.cancelled)
 
-    def _fetch_one(self, text: str) -> tuple[str, Fetched]:
-        """Returns the skills of a ref, and the ref as the lock keeps it: without a secret that was typed in it."""
-        ref = parse_source_ref(text, self.access)
-        if self.options.git_ref and isinstance(ref, GitRef):
-            ref = replace(ref, ref=self.options.git_ref)
+    def _fetch_one(self, text: str, access: Access) -> tuple[str, Fetched]:
+        """Returns the skills of a ref, and the ref as the lock keeps it."""
+        ref = parse_source_ref(text, access)
+        if self.options.git_ref:
+            ref = at_git_ref(ref, self.options.git_ref, folder=access.folder)
         if isinstance(ref, LocalName) and (entry := self.store.lock().get(ref.name)):
             # An installed skill that more agents should see.
             return entry.asked, Fetched(skills=(self.store.read_installed(entry),))
-        return ref.text, fetch_ref(ref, _without_cache(ref, self.access), choose=self._choose, progress=self.progress)
+        return ref.text, fetch_ref(ref, _without_cache(ref, access), choose=self._choose, progress=self.progress)
 
     def _choose(self, found: tuple[FoundSkill, ...]) -> Iterable[FoundSkill]:
         offered = wanted_by_default(found)
@@ -176,6 +189,8 @@ class InstallRun:
         return same[0].name if len(same) == 1 and same[0].called else None
 
     def _install(self, choices: Sequence[_Choice], warnings: tuple[str, ...] = ()) -> InstallResult:
+        for one in choices:
+            self._refuse_new(one.skill)
         # Two refs may lead to one skill; the first one counts.
         unique = {(identity_of(one.skill.origin), one.skill.digest): one for one in reversed(choices)}
         scan = None if self.options.unsafe else self.scan
@@ -188,7 +203,12 @@ class InstallRun:
         else:
             refuse_blocked(skills)
         skills, result = self._apply(skills)
-        return replace(result, names=tuple(skill.name for skill in skills), notes=(*warnings, *self._notes(skills)))
+        held = [f"{one.skill.name}: a newer version is held back: {one.skill.held}" for one in choices if one.skill.held]
+        return replace(result, names=tuple(skill.name for skill in skills), notes=(*warnings, *held, *self._notes(skills)))
+
+    def _refuse_new(self, skill: FetchedSkill) -> None:
+        if skill.too_new and not (self.options.accept_new and self.options.accept_new(skill.too_new)):
+            raise skill.too_new
 
     def _with_dependencies(self, skills: list[PreparedSkill], scan: Scan | None) -> list[PreparedSkill]:
         if not any(skill.entry.dependencies for skill in skills):
@@ -207,6 +227,7 @@ class InstallRun:
             if not missing:
                 continue
             for found in fetcher.beside(skill.entry, missing).skills:
+                self._refuse_new(found)
                 dependency = prepare(found, scan=scan)
                 if dependency.name not in known:
                     known[dependency.name] = dependency
@@ -228,6 +249,12 @@ class InstallRun:
         for skill in skills:
             if skill.needs_review:
                 yield f"{skill.name}: the scan asks you to review this: {skill.worst}"
+            if pointers := large_file_pointers(skill.files):
+                more = f" and {len(pointers) - 1} more" if len(pointers) > 1 else ""
+                yield (
+                    f"{skill.name}: {pointers[0]}{more} is only a pointer to git's large file storage; "
+                    "install the skill from a checkout that has the file"
+                )
         for skill in skills:
             for problem in skill.report.errors:
                 yield f"{skill.name}: {problem.where}: {problem.code}: {problem.message}"
@@ -238,8 +265,11 @@ class InstallRun:
 
 def parse_source_ref(text: str, access: Access) -> Ref:
     """Parses a ref with the registry aliases and the GitHub host that `access` knows."""
-    aliases = tuple({"r9s", *(source.name for source in access.sources)})
-    return parse_ref(text, aliases=aliases, github_host=access.environment.get("GH_HOST") or "github.com")
+    return parse_ref(text, aliases=_aliases(access), github_host=access.environment.get("GH_HOST") or "github.com")
+
+
+def _aliases(access: Access) -> tuple[str, ...]:
+    return ("r9s", *(source.name for source in access.sources))
 
 
 def _without_cache(ref: Ref, access: Access) -> Access:

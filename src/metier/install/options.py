@@ -12,6 +12,8 @@ from .targets.scope import InstallMode, InstallScope
 from .transaction.steps import Edits, InstallStep, Verb
 
 if TYPE_CHECKING:
+    from metier.errors import RefusedError
+
     from .fetch.job import Choose
     from .lock.lock_file import Lock
     from .prepare import PreparedSkill
@@ -68,6 +70,8 @@ class InstallOptions:
     """Picks from several skills. None: AmbiguousError."""
     approve: Callable[[Sequence[PreparedSkill]], bool] | None = field(default=None, compare=False)
     """Decides about skills that need review. None: only blocked skills are refused."""
+    accept_new: Callable[[RefusedError], bool] | None = field(default=None, compare=False)
+    """Decides about a version that is younger than the cool-down. None: it is refused."""
     resolve_conflict: Callable[[InstallStep], ConflictAnswer] | None = field(default=None, compare=False)
     """Decides about one conflict. None: ConflictError."""
     edits_by_name: Mapping[str, Edits] = field(default_factory=dict)

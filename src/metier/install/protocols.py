@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from metier.errors import MetierError
+from metier.errors import MetierError, RefusedError
 from metier.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ class FetchedSkill:
     origin: Origin
     parsed: ParseResult | None = field(default=None, compare=False, repr=False)
     """The strict parse of its SKILL.md, where the search for skills made one."""
+    published: float | None = field(default=None, compare=False)
+    """When the source says that this version appeared, in seconds since 1970; see `fetch.cooldown`."""
+    too_new: RefusedError | None = field(default=None, compare=False, repr=False)
+    """Set if the cool-down holds this version back."""
+    held: str = field(default="", compare=False)
+    """The newer version that the cool-down holds back in favour of this one, and until when."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,8 @@ class NewestVersion:
     version: str = ""
     problem: str = ""
     """The reason why the source could not be asked, or no longer has the skill."""
+    held: str = ""
+    """The newer version that is held back by the cool-down, and until when."""
 
 
 class Fetcher(Protocol):

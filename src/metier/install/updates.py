@@ -40,6 +40,8 @@ class UpdateStatus:
     commit: str = ""
     version: str = ""
     problem: str = ""
+    held: str = ""
+    """The newer version that the cool-down holds back, and until when."""
 
 
 def outdated(store: SkillStore, fetcher: Fetcher, names: Sequence[str] = ()) -> tuple[UpdateStatus, ...]:
@@ -54,7 +56,7 @@ def _status(entry: LockEntry, newest: NewestVersion) -> UpdateStatus:
         return UpdateStatus(entry=entry, state=UpdateState.UNKNOWN, problem=newest.problem)
     is_newer = newest.digest != entry.digest if newest.digest else newest.commit != entry.origin.commit
     state = UpdateState.CURRENT if not is_newer else UpdateState.PINNED if entry.pinned else UpdateState.OUTDATED
-    return UpdateStatus(entry=entry, state=state, commit=newest.commit, version=newest.version)
+    return UpdateStatus(entry=entry, state=state, commit=newest.commit, version=newest.version, held=newest.held)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class SkillUpdate:
     """New tools and scripts of the new version."""
     edited: tuple[str, ...] = ()
     """Files that were edited after the installation."""
+    held: str = ""
+    """The newer version that the cool-down holds back, and until when."""
 
     @property
     def is_newer(self) -> bool:
@@ -110,10 +114,12 @@ def update(
 def _update(store: SkillStore, fetcher: Fetcher, entry: LockEntry, found: FetchResult, scan: Scan | None) -> SkillUpdate:
     if isinstance(found, MetierError):
         return SkillUpdate(entry=entry, problem=f"{found}")
+    if found.too_new and found.digest != entry.digest:
+        return SkillUpdate(entry=entry, held=str(found.too_new))
     skill = prepare(found, name=entry.name if entry.called or found.name != entry.name else None, asked=entry.asked, scan=scan)
     skill = replace(skill, entry=replace(skill.entry, origin=replace(found.origin, ref=entry.origin.ref)))
     if found.digest == entry.digest:
-        return SkillUpdate(entry=entry, skill=skill)
+        return SkillUpdate(entry=entry, skill=skill, held=found.held)
     if skill.is_blocked:
         return SkillUpdate(entry=entry, problem=f"the newer version is blocked: {skill.worst}; --unsafe installs it anyway")
     placed = store.place(entry)
@@ -128,6 +134,7 @@ def _update(store: SkillStore, fetcher: Fetcher, entry: LockEntry, found: FetchR
         diff=diff(before, skill.files, entry.name),
         permissions=new_permissions(before, skill.files),
         edited=edited,
+        held=found.held,
     )
 
 

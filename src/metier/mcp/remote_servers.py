@@ -183,11 +183,6 @@ def _server(name: str, value: object) -> RemoteServer:
     fields = value if isinstance(value, dict) else {}
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ConfigError(f"{name!r} is not a server name", file=where, hint="use lowercase letters, digits and hyphens")
-    unknown = sorted(fields.keys() - {"command", "args", "env", "url", "auth", "enabled"})
-    if unknown:
-        raise ConfigError(
-            f"unknown key {unknown[0]!r}", file=where, hint="the keys are command, args, env, url, auth and enabled"
-        )
     command, url, auth = fields.get("command", ""), fields.get("url", ""), fields.get("auth", "")
     arguments, variables, enabled = fields.get("args", []), fields.get("env", {}), fields.get("enabled", True)
     texts = all(isinstance(text, str) for text in (command, url, auth))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
     from .folder_hashes import hash_folder
+    from .grants import Grant, Grants
     from .loader import SkillLoader, load_folder
     from .local_machine import LocalMachine, find_command, safe_environment
     from .metadata_cache import MetadataCache
@@ -33,6 +34,8 @@ __all__ = [
     "DiscoveryLimits",
     "DiskFiles",
     "FolderSearch",
+    "Grant",
+    "Grants",
     "IndexedSkill",
     "LocalMachine",
     "MetadataCache",
@@ -104,6 +107,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             ),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
             "metier.sources.sqlite_file": ("DatabaseUse", "delete_cache", "open_cache", "open_sqlite"),
+            "metier.sources.grants": ("Grant", "Grants"),
             "metier.sources.trust": ("Trust",),
             "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),
         },

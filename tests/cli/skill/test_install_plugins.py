@@ -104,3 +104,11 @@ def test_a_project_lists_its_own(shell: Shell, tmp_path: Path) -> None:
 def test_an_invalid_row_is_reported_with_its_place(shell: Shell) -> None:
     shell.write_config("[[skills.plugins]]\nname = 'pdf'\n")
     shell("skill", "install").failed(2, "skills.plugins[0]", "needs a url")
+
+
+def test_an_unknown_key_of_a_plugin_is_a_warning_and_no_command_fails(listed: Shell) -> None:
+    listed.write_config(listed.config.read_text().replace("enabled = false", 'enabled = false\ninstalledAt = "2024-01-05"'))
+    for words in (("skill", "install"), ("skill", "list"), ("skill", "manage", "list")):
+        listed(*words).ok()
+    assert "unknown key 'installedAt' in [[skills.plugins]]" in listed("config", "show").err
+    assert any("installedAt" in warning for warning in listed("config", "show", "--json").envelope["warnings"])

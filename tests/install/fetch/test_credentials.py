@@ -12,9 +12,9 @@ from metier.install.fetch.credentials import Credentials, RegistrySource, origin
 INTERNAL = RegistrySource(name="internal", url="https://internal.example.com/skills", auth="bearer:${INTERNAL_TOKEN}")
 
 
-def given(url: str, *, named: str = "https://internal.example.com/x", **options: object) -> tuple[tuple[str, str], ...]:
+def given(url: str, *, origin: str = "https://internal.example.com", **options: object) -> tuple[tuple[str, str], ...]:
     environment = {"INTERNAL_TOKEN": "s3cret", "GITHUB_TOKEN": "gh"}
-    return Credentials(sources=(INTERNAL,), environment=environment, **options).given(url, named=named)  # type: ignore[arg-type]
+    return Credentials(sources=(INTERNAL,), environment=environment, origin=origin, **options).given(url)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,22 @@ def test_i03_a_sources_secret_is_sent_to_no_other_address(url: str) -> None:
     assert given(url) == ()
 
 
-def test_a_header_of_the_user_is_sent_to_the_typed_origin_and_overrides_the_sources() -> None:
+def test_a_header_of_the_user_is_sent_to_its_origin_and_overrides_the_sources() -> None:
     own = (("Authorization", "Bearer mine"), ("X-Key", "k"))
     assert given("https://internal.example.com/skills/x", headers=own) == own
     assert given("https://other.example/x", headers=own) == ()
-    assert given("https://other.example/x", named="https://other.example/y", headers=own) == own
+    assert given("https://other.example/x", origin="https://other.example", headers=own) == own
+    assert given("https://other.example:8443/x", origin="https://other.example", headers=own) == ()
+    assert given("http://other.example/x", origin="https://other.example", headers=own) == ()
+    assert given("https://other.example/x", origin="", headers=own) == ()
 
 
 def test_the_nearest_of_two_sources_counts() -> None:
     outer = RegistrySource(name="outer", url="https://x.example", auth="bearer:outer")
     inner = RegistrySource(name="inner", url="https://x.example/team", auth="token:inner")
     credentials = Credentials(sources=(outer, inner))
-    assert credentials.given("https://x.example/team/a", named="") == (("Authorization", "token inner"),)
-    assert credentials.given("https://x.example/other", named="") == (("Authorization", "Bearer outer"),)
+    assert credentials.given("https://x.example/team/a") == (("Authorization", "token inner"),)
+    assert credentials.given("https://x.example/other") == (("Authorization", "Bearer outer"),)
 
 
 def test_a_forges_token_is_for_its_own_hosts_over_https() -> None:

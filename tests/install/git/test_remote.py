@@ -200,7 +200,9 @@ def test_a_header_of_the_users_reaches_the_server_and_not_the_command_line(repos
     repository.commit({"SKILL.md": SKILL})
     basic = "Basic " + base64.b64encode(b"me:s3cret").decode()
     with site(git_root=tmp_path / "srv", password="me:s3cret") as server:
-        here = remote(f"{server.url}/r.git", tmp_path, credentials=Credentials(headers=(("Authorization", basic),)))
+        here = remote(
+            f"{server.url}/r.git", tmp_path, credentials=Credentials(headers=(("Authorization", basic),), origin=server.url)
+        )
         assert here.refs().head
         source = RegistrySource(name="x", url=server.url, auth="bearer:${T}")
         with pytest.raises(RefusedError):
@@ -225,7 +227,9 @@ def test_i36_a_repository_that_moved_to_another_host_gets_no_header(repository: 
     repository.commit({"SKILL.md": SKILL})
     with site(git_root=tmp_path / "srv") as new, site() as old:
         old.routes["/old.git/info/refs"] = redirect(f"{new.url}/r.git/info/refs?service=git-upload-pack", 301)
-        here = remote(f"{old.url}/old.git", tmp_path, credentials=Credentials(headers=(("X-Api-Key", "s3cret"),)))
+        here = remote(
+            f"{old.url}/old.git", tmp_path, credentials=Credentials(headers=(("X-Api-Key", "s3cret"),), origin=old.url)
+        )
         with here.tree(head(here)) as tree:
             assert paths(tree) == ["SKILL.md"]
         assert old.log[0].headers["x-api-key"] == "s3cret"
@@ -238,7 +242,9 @@ def test_a_repository_that_was_renamed_on_its_own_host_is_followed_with_its_head
     repository.commit({"SKILL.md": SKILL})
     with site(git_root=tmp_path / "srv") as server:
         server.routes["/old.git/info/refs"] = redirect("/r.git/info/refs?service=git-upload-pack", 301)
-        here = remote(f"{server.url}/old.git", tmp_path, credentials=Credentials(headers=(("X-Api-Key", "k"),)))
+        here = remote(
+            f"{server.url}/old.git", tmp_path, credentials=Credentials(headers=(("X-Api-Key", "k"),), origin=server.url)
+        )
         assert here.refs().head
         assert server.log[-1].headers["x-api-key"] == "k"
 
@@ -499,8 +505,8 @@ def test_the_environment_that_git_gets_has_no_word_of_ours_in_its_arguments(repo
         f"os.execv({real!r}, sys.argv)\n"
     )
     wrapper.chmod(0o755)
-    secret = Credentials(headers=(("X-Api-Key", "s3cret"),))
     with site(git_root=tmp_path / "srv") as server:
+        secret = Credentials(headers=(("X-Api-Key", "s3cret"),), origin=server.url)
         here = remote(
             f"{server.url}/r.git", tmp_path, credentials=secret, more={"PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
         )

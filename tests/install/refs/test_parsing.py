@@ -93,7 +93,7 @@ TABLE: dict[str, Ref] = {
     "git@example.com:o/r.git//skills/x": GitRef(host="example.com", url="git@example.com:o/r.git", path="skills/x"),
     "git://example.com/r.git": GitRef(host="example.com", url="git://example.com/r.git"),
     "file:///srv/r.git": GitRef(host="", url="file:///srv/r.git"),
-    "https://example.com/x.zip?sig=1": HttpArchive("https://example.com/x.zip?sig=1"),
+    "https://example.com/x.zip?v=1": HttpArchive("https://example.com/x.zip?v=1"),
     "https://codeload.github.com/o/r/zip/main": HttpArchive("https://codeload.github.com/o/r/zip/main"),
     "https://example.com/a/SKILL.md": HttpSkillFile("https://example.com/a/SKILL.md"),
     "https://example.com": WellKnown(url="https://example.com"),

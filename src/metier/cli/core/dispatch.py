@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +33,9 @@ from metier.errors import MetierError, NotFoundError, UsageError, nearest
 from .commands import DEFAULTS, GROUPS, usage
 from .renderer import render_error, render_result
 from .result import OutputError, Result
+
+if TYPE_CHECKING:
+    from metier.sources import Grant
 
 __all__ = ["command", "root_command", "run"]
 
@@ -89,7 +92,10 @@ def command(group: str, name: str) -> Callable[[Callable[..., Result]], click.Co
     def wrap(function: Callable[..., Result]) -> click.Command:
         def call(*, as_json: bool, skills_dir: str | None, **options: Any) -> None:  # Any: as declared
             # An empty name comes from an unset variable in a script, and must not mean "trust the current folder".
-            result = function(App(folder=_current_folder(), flags={"skills.dir": skills_dir or None}), **options)
+            app = App(folder=_current_folder(), flags={"skills.dir": skills_dir or None})
+            if sys.stdin.isatty() and sys.stderr.isatty():
+                app.ask_grant = _ask_grant
+            result = function(app, **options)
             # The words that were typed: `skill manage disable` is a second name of `skill disable`.
             title = click.get_current_context().command_path.partition(" ")[2]
             raise click.exceptions.Exit(render_result(result, title, as_json=as_json))
@@ -173,6 +179,16 @@ class _Group(click.Group):
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
         return usage(self.path)
+
+
+def _ask_grant(grant: Grant) -> bool:
+    # Imported here: few projects ask for anything.
+    from metier.install import grant_purpose
+
+    from .terminal import one_line
+
+    question = one_line(f"The settings of {grant.folder} want to {grant_purpose(grant.name, grant.host)}. Allow it?")
+    return click.confirm(question, default=False, err=True)
 
 
 def _current_folder() -> str:

@@ -107,6 +107,7 @@ def _files(app: App) -> Iterable[str]:
     yield from map(
         str,
         (
+            app.paths.system_config_file,
             app.paths.config_file,
             app.paths.project_config_file,
             app.trust.file,

@@ -31,7 +31,7 @@ from .install_prompts import with_prompts
 
 __all__ = ["install"]
 
-_ACCESS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth")
+_ACCESS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth", "no_cooldown")
 
 
 @command("skill", "install")

@@ -62,6 +62,7 @@ def access_options(function: F) -> F:
     function = option("--allow-old-index", is_flag=True,
                             help="Accept a site's index of version 0.1.0, which has no digests.")(function)  # fmt: skip
     function = option("--allow-file", is_flag=True, help="Allow git repositories by file:// URL.")(function)
+    function = option("--no-cooldown", is_flag=True, help="Also take versions that install.cooldown holds back.")(function)
     function = option("--insecure-http", is_flag=True, help="Allow unencrypted http.")(function)
     function = option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
                             help="Send this header to the host you name; repeatable.")(function)  # fmt: skip
@@ -192,8 +193,10 @@ def access_of(
     allow_file: bool = False,
     allow_old_index: bool = False,
     full_depth: bool = False,
+    no_cooldown: bool = False,
 ) -> Access:
     return app.installation.access(
+        with_cooldown=not no_cooldown,
         offline=offline, headers=headers, insecure=insecure_http, allow_file=allow_file, old_index=allow_old_index,
         full_depth=full_depth,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
-from metier.errors import MetierError
+from metier.errors import MetierError, RefusedError
 from metier.install import (
     ConflictAction,
     ConflictAnswer,
@@ -30,7 +30,7 @@ def with_prompts(options: InstallOptions) -> InstallOptions:
     """Adds the questions to the options, if there is a terminal to ask them on."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return options
-    return replace(options, choose=choose, approve=approve, resolve_conflict=resolve_conflict)
+    return replace(options, choose=choose, approve=approve, accept_new=accept_new, resolve_conflict=resolve_conflict)
 
 
 def choose(offered: tuple[FoundSkill, ...]) -> Sequence[FoundSkill]:
@@ -58,6 +58,11 @@ def approve(skills: Sequence[PreparedSkill]) -> bool:
             for line in report_lines(skill.name, skill.entry.asked, skill.scanned, terminal):
                 click.echo(line, err=True)
     return click.confirm("Install anyway?", default=False, abort=True, err=True)
+
+
+def accept_new(refusal: RefusedError) -> bool:
+    with pause_progress():
+        return click.confirm(f"{one_line(str(refusal))}. Install it anyway?", default=False, err=True)
 
 
 def resolve_conflict(conflict: InstallStep) -> ConflictAnswer:

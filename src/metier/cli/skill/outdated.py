@@ -33,17 +33,20 @@ def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **a
     # Any: what `access_options` parsed.
     found: list[tuple[SkillStore, UpdateStatus]] = []
     with fetch_progress() as progress:
-        fetcher = LockFetcher(access_of(app, **access), progress=progress)
+        shared = access_of(app, **access)
         for store, chosen in grouped_stores(app, names, project=project, user=user):
+            fetcher = LockFetcher(app.installation.access_for(store, shared), progress=progress)
             found += [(store, status) for status in outdated_skills(store, fetcher, chosen)]
     rows = [
-        {**entry_row(one.entry, store), "state": one.state, "newest": one.commit, "problem": one.problem}
+        {**entry_row(one.entry, store), "state": one.state, "newest": one.commit, "problem": one.problem, "held": one.held}
         for store, one in found
     ]
     old = sum(one.state is UpdateState.OUTDATED for _, one in found)
 
     def lines(terminal: Terminal) -> Iterator[str]:
         for _, one in found:
+            if one.held:
+                yield f"{terminal.paint(one_line(one.entry.name), 'bold')}: newer version held back: {one_line(one.held)}"
             if one.state is not UpdateState.CURRENT:
                 yield f"{terminal.paint(one_line(one.entry.name), 'bold')}: {one_line(_describe(one))}"
         yield terminal.paint(f"{old} of {plural(len(found), 'skill')} outdated", "dim")

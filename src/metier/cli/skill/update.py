@@ -103,7 +103,7 @@ def _row(store: SkillStore, update: SkillUpdate) -> dict[str, Any]:
         "from": {"commit": old.origin.commit, "version": old.version, "digest": old.digest},
         "to": {"commit": new.origin.commit, "version": new.version, "digest": new.digest},
         "changed": list(update.changed), "edited": list(update.edited), "permissions": list(update.permissions),
-        "diff": update.diff,
+        "diff": update.diff, "held": update.held,
     }  # fmt: skip
 
 
@@ -111,6 +111,8 @@ def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
     name = terminal.paint(one_line(update.entry.name), "bold")
     if update.problem:
         yield f"{terminal.paint('!', 'red')} {name}: {one_line(update.problem)}"
+    if update.held:
+        yield f"{terminal.paint('=', 'cyan')} {name}: newer version held back: {one_line(update.held)}"
     if not update.is_newer or update.skill is None:
         return
     old, new = update.entry, update.skill.entry

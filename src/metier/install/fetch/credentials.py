@@ -1,7 +1,8 @@
 """Credentials, and the addresses that they are sent to.
 
-There are three kinds: `--header`, for the origin that was typed; `auth` of `[skills.sources.NAME]`, for URLs below its `url`;
-and the tokens of forges (`GITHUB_TOKEN`, `GH_TOKEN`, `GITLAB_TOKEN`), for that forge's hosts and only after it denied access.
+There are three kinds: `--header`, for the one origin that the command is about; `auth` of `[skills.sources.NAME]`, for URLs
+below its `url`; and the tokens of forges (`GITHUB_TOKEN`, `GH_TOKEN`, `GITLAB_TOKEN`), for that forge's hosts and only after it
+denied access.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
-from metier.errors import ConfigError, MetierError, UsageError
+from metier.errors import ConfigError, MetierError, RefusedError, UsageError
 from metier.values import dataclass, field
 
 if TYPE_CHECKING:
     from metier.install.refs.forges import Address
 
-__all__ = ["Credentials", "Headers", "RegistrySource", "origin_of", "parse_header", "read_sources"]
+__all__ = ["Credentials", "Headers", "RegistrySource", "grant_purpose", "origin_of", "parse_header", "read_sources"]
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -42,6 +43,29 @@ class RegistrySource:
     """Ed25519 keys in base64; only releases signed by one of them are accepted."""
     signed: bool = False
     """Only releases signed by a key of their namespace are accepted."""
+    ungranted: str = ""
+    """What this source of a project asks for and the user has not allowed, as `NAME@HOST`. It is not asked before."""
+    file: str = ""
+    """The project's configuration file, with a line."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that `auth` sends."""
+        return tuple(dict.fromkeys(_VARIABLE.findall(self.auth)))
+
+    @property
+    def host(self) -> str:
+        """Host and port, with `http://` before them if the source is not encrypted."""
+        return origin_of(self.url).removeprefix("https://")
+
+    def check_granted(self) -> None:
+        """Raises RefusedError if a project asks for what the user has not allowed."""
+        if self.ungranted:
+            name, _, host = self.ungranted.partition("@")
+            raise RefusedError(
+                f"{self.file}: this project wants to {grant_purpose(name, host)}", rule="project-grant",
+                hint=f"`metier trust --allow {self.ungranted}` allows it for this project",
+            )  # fmt: skip
 
     def covers(self, address: Address) -> bool:
         from metier.install.refs.forges import read_address
@@ -52,6 +76,7 @@ class RegistrySource:
         return base.origin == address.origin and outside[: len(inside)] == inside and ".." not in outside
 
     def header(self, environment: Mapping[str, str]) -> Headers:
+        self.check_granted()
         if not self.auth:
             return ()
         scheme, _, secret = self.auth.partition(":")
@@ -72,16 +97,18 @@ class RegistrySource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
     headers: Headers = ()
-    """From `--header`, for the origin that the user typed."""
+    """From `--header`."""
+    origin: str = ""
+    """The one origin that `headers` are for; see `destinations.header_origin`."""
     sources: tuple[RegistrySource, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def given(self, url: str, *, named: str) -> Headers:
-        """Returns the headers of the first request: the user's own for the typed origin, and those of the URL's source."""
+    def given(self, url: str) -> Headers:
+        """Returns the headers of the first request: the user's own for their origin, and those of the URL's source."""
         address = _address(url)
         if address is None:
             return ()
-        own = self.headers if origin_of(url) == origin_of(named) else ()
+        own = self.headers if address.origin == self.origin else ()
         names = {name.lower() for name, _ in own}
         nearest = max(
             (source for source in self.sources if source.covers(address)), key=lambda source: len(source.url), default=None
@@ -127,6 +154,13 @@ def parse_header(text: str) -> tuple[str, str]:
     return match["name"], match["value"]
 
 
+def grant_purpose(name: str, host: str) -> str:
+    """Returns what a grant allows, in words."""
+    if name == "skills.registry":
+        return f"use the registry at {host} (skills.registry)"
+    return f"send the environment variable {name} to {host}"
+
+
 def origin_of(url: str) -> str:
     """Returns scheme, host and port; empty for anything but a URL."""
     address = _address(url)
@@ -141,11 +175,11 @@ def _source(name: str, value: object, where: str) -> RegistrySource:
         raise ConfigError(
             f"invalid source name {name!r}", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
         )
-    if not isinstance(url, str) or not isinstance(auth, str) or _address(url) is None:
+    if not isinstance(url, str) or not isinstance(auth, str) or not _is_source_url(url):
         raise ConfigError(
             "a source needs a url, and auth must be text", file=where, hint='url = "https://…", auth = "bearer:${TOKEN}"'
         )
-    if not _are_texts(mirrors) or any(_address(one) is None for one in mirrors):
+    if not _are_texts(mirrors) or not all(map(_is_source_url, mirrors)):
         raise ConfigError("mirrors must be a list of URLs", file=where, hint='mirrors = ["https://…"]')
     if not _are_texts(keys) or not isinstance(signed, bool):
         raise ConfigError("keys must be a list of texts, and signed true or false", file=where,
@@ -158,6 +192,15 @@ def _source(name: str, value: object, where: str) -> RegistrySource:
 
 def _are_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_source_url(url: str) -> bool:
+    from metier.install.refs.forges import read_named_address
+
+    if _address(url) is None:
+        return False
+    read_named_address(url)
+    return True
 
 
 def _address(url: str) -> Address | None:

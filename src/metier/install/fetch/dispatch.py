@@ -17,6 +17,7 @@ from metier.install.refs.ref_types import (
     RegistryRef,
     WellKnown,
 )
+from metier.values import replace
 
 from .job import Access, Choose, FetchJob, FetchStage, Progress, choose_default, ignore_progress
 from .local import fetch_archive_file, fetch_name, fetch_path
@@ -26,6 +27,8 @@ __all__ = ["fetch_ref"]
 
 def fetch_ref(ref: Ref, access: Access, *, choose: Choose = choose_default, progress: Progress = ignore_progress) -> Fetched:
     """Returns the skills that `choose` picks from what the source offers. If it picks none, the result only lists them."""
+    access.rules.check(access.url_of(ref))
+    access = access.with_headers_for([access.url_of(ref)], is_typed=True)
     job = FetchJob(ref=ref.text, access=access, choose=choose, progress=progress)
     try:
         fetched = _offline(ref, job) if access.offline else _dispatch(ref, job)
@@ -33,7 +36,7 @@ def fetch_ref(ref: Ref, access: Access, *, choose: Choose = choose_default, prog
         job.report(FetchStage.FAILED)
         raise
     job.report(FetchStage.DONE)
-    return fetched
+    return replace(fetched, skills=tuple(map(access.judge_age, fetched.skills))) if access.cooldown else fetched
 
 
 def _dispatch(ref: Ref, job: FetchJob) -> Fetched:

@@ -24,7 +24,8 @@ from metier.install.refs.forges import Address, absolute, read_address
 from metier.values import dataclass, field
 
 from .credentials import Headers, origin_of
-from .network import NetworkRoute, Resolve, proxy_for, resolve, route_to
+from .destinations import Destinations
+from .network import NetworkRoute, Resolve, is_loopback, literal_zone, proxy_for, resolve, route_to
 
 if TYPE_CHECKING:
     import httpx2
@@ -76,6 +77,8 @@ class HttpReply:
     body: bytes
     etag: str | None
     content_type: str
+    modified: float | None = None
+    """Last-Modified, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +108,7 @@ class HttpClient:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     resolve: Resolve = resolve
+    destinations: Destinations = field(default_factory=Destinations)
     _clients: dict[tuple[str, str], httpx2.Client] = field(default_factory=dict, repr=False)
     _reached: dict[str, NetworkRoute] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -123,6 +127,18 @@ class HttpClient:
             url=url, headers=headers, limit=1 << 20, via=None, etag=None, received=lambda _d, _o: None, accepts=every
         )
         return self._persist(request).url
+
+    def reach_first(self, address: Address) -> NetworkRoute:
+        """Returns the route to an address that another program connects to, such as git.
+
+        Its name is looked up only where that decides something: whether a proxy is used, and for an untrusted lock.
+        """
+        if self.destinations.untrusted_lock or is_loopback(address.host):
+            try:
+                return self._reach(address, None)
+            except _RetryLaterError as later:
+                raise later.error from later.__cause__
+        return NetworkRoute(zone="unknown", addresses=())
 
     def close(self) -> None:
         for client in self._clients.values():
@@ -149,6 +165,7 @@ class HttpClient:
         deadline = self.clock() + self.timeout
         for _ in range(_MOST_HOPS + 1):
             address = _web(url)
+            self.destinations.rules.check(url, is_linked=True)
             here = self._reach(address, before)
             with self._send(address, here, headers, request, deadline) as response:
                 self._reached.setdefault(address.origin, here)
@@ -163,8 +180,12 @@ class HttpClient:
         )
 
     def _reach(self, address: Address, before: NetworkRoute | None) -> NetworkRoute:
+        is_encrypted = address.scheme in ("https", "ssh")
         if proxy_for(address, self.environment):
-            # The proxy resolves names and decides what may be reached.
+            if not (is_encrypted or self.insecure):
+                raise _not_encrypted(address)
+            # The proxy resolves names and decides what may be reached; an address that was typed as a number we can judge.
+            self.destinations.check_network(address.origin, address.host, literal_zone(address.host) or "proxy")
             return NetworkRoute(zone="proxy", addresses=(), proxied=True)
         try:
             here = route_to(address, before, self.resolve)
@@ -173,9 +194,10 @@ class HttpClient:
             raise
         except (OSError, UnicodeError) as error:
             raise _retry_or_fail(address.origin, error) from error
-        if address.scheme != "https" and not (self.insecure or here.zone == "loopback"):
-            raise RefusedError(f"{_shown_url(address.url)} is not encrypted", rule="https-only",
-                          hint="use https, or --insecure-http to allow it")  # fmt: skip
+        if not (is_encrypted or self.insecure or here.zone == "loopback"):
+            raise _not_encrypted(address)
+        if before is None:
+            self.destinations.check_network(address.origin, address.host, here.zone)
         return here
 
     @contextmanager
@@ -251,7 +273,10 @@ class HttpClient:
                     f"{_shown_url(url)} took longer than {self.timeout:g} seconds", hint="try again later"
                 )
             request.received(len(body), expected)
-        return HttpReply(status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind)
+        modified = _date(response.headers.get("last-modified"))
+        return HttpReply(
+            status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind, modified=modified
+        )
 
 
 class _RetryLaterError(Exception):
@@ -315,11 +340,15 @@ def _seconds(retry_after: str | None) -> float | None:
         return None
     if retry_after.strip().isdigit():
         return float(retry_after)
+    then = _date(retry_after)
+    return None if then is None else max(0.0, then - time.time())
+
+
+def _date(text: str | None) -> float | None:
     try:
-        then = email.utils.parsedate_to_datetime(retry_after).timestamp()
-    except (ValueError, TypeError):
+        return email.utils.parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, TypeError, OverflowError):
         return None
-    return max(0.0, then - time.time())
 
 
 def _unreachable(origin: str, error: Exception) -> HttpUnavailableError:
@@ -333,6 +362,11 @@ def _unreachable(origin: str, error: Exception) -> HttpUnavailableError:
 def _retry_or_fail(origin: str, error: Exception) -> Exception:
     lost = _unreachable(origin, error)
     return _RetryLaterError(lost) if lost.retryable else lost
+
+
+def _not_encrypted(address: Address) -> RefusedError:
+    return RefusedError(f"{_shown_url(address.url)} is not encrypted", rule="https-only",
+                        hint="use https, or --insecure-http to allow it")  # fmt: skip
 
 
 def _too_large(url: str, limit: int) -> RefusedError:

@@ -1,7 +1,8 @@
 """Shared by all fetchers: what a fetch may use, its progress, and how skills are read from a tree.
 
-The cache is read before the network. It records each source under its ref and under its commit or ETag, so `--offline` finds
-earlier fetches by ref, and a commit is never fetched twice.
+The cache is read before the network. Skills are recorded under what a ref resolved to (a commit, a digest), and a ref points
+there, so `--offline` finds earlier fetches by ref, and a commit is never fetched twice. Several refs may lead to the same
+bytes: the origin of a skill is always that of the ref that was asked for, never the one that filled the cache.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, digest
 from metier.errors import NotFoundError, SkillNotFoundError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched, FetchedSkill
+from metier.install.refs.ref_types import GitRef, HttpArchive, HttpSkillFile, Ref, RegistryRef, WellKnown
+from metier.install.refs.source_rules import SourceRules
 from metier.values import dataclass, field, replace
 
+from .missing_parts import submodule_warnings
 from .repository import LEFT_OUT, FoundSkill, SkillSearch, find_skills, select_skills, wanted_by_default
 from .tree import SkillTree
 
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
     from metier.install.git.program import GitProgram
 
     from .cache import SkillCache
+    from .cooldown import Cooldown
     from .credentials import Credentials, Headers, RegistrySource
+    from .destinations import Destinations
     from .http import HttpClient
 
 __all__ = ["Access", "Choose", "FetchJob", "FetchProgress", "FetchStage", "Progress", "choose_default", "ignore_progress"]
@@ -71,6 +77,13 @@ class Access:
     """Folders to search for a bare name, in this order."""
     sources: tuple[RegistrySource, ...] = ()
     headers: Headers = ()
+    """For `header_origin` only. If that is empty, the first ref or lock entries that are fetched decide it."""
+    header_origin: str = ""
+    rules: SourceRules = SourceRules()
+    cooldown: Cooldown | None = None
+    """Versions that are younger are not installed."""
+    untrusted_lock: str = ""
+    """The lock file that names the sources, if it is that of a project that the user does not trust."""
     cache: SkillCache | None = None
     offline: bool = False
     insecure: bool = False
@@ -91,7 +104,9 @@ class Access:
     def http(self) -> HttpClient:
         from .http import HttpClient
 
-        return HttpClient(insecure=self.insecure, environment=self.environment, timeout=self.timeout)
+        return HttpClient(
+            insecure=self.insecure, environment=self.environment, timeout=self.timeout, destinations=self.destinations
+        )
 
     @cached_property
     def git(self) -> GitProgram:
@@ -103,7 +118,37 @@ class Access:
     def credentials(self) -> Credentials:
         from .credentials import Credentials
 
-        return Credentials(headers=self.headers, sources=self.sources, environment=self.environment)
+        # A source that a project asks for in vain is an error only where it is named.
+        granted = tuple(source for source in self.sources if not source.ungranted)
+        return Credentials(headers=self.headers, origin=self.header_origin, sources=granted, environment=self.environment)
+
+    @cached_property
+    def destinations(self) -> Destinations:
+        from .credentials import origin_of
+        from .destinations import Destinations
+
+        mine = [source for source in self.sources if not source.file]
+        known = frozenset(origin_of(url) for source in mine for url in (source.url, *source.mirrors))
+        return Destinations(rules=self.rules, untrusted_lock=self.untrusted_lock, known=known)
+
+    def with_headers_for(self, urls: Iterable[str], *, is_typed: bool = False) -> Access:
+        """Binds the headers to the one origin of these URLs. Raises UsageError if there is not exactly one."""
+        if not self.headers or self.header_origin:
+            return self
+        from .destinations import header_origin
+
+        return replace(self, header_origin=header_origin(urls, untrusted_lock=self.untrusted_lock, is_typed=is_typed))
+
+    def judge_age(self, skill: FetchedSkill) -> FetchedSkill:
+        """Marks a skill that is younger than the cool-down."""
+        end = self.cooldown.ends_for(skill, self.cache) if self.cooldown else None
+        return replace(skill, too_new=self.cooldown.refuse(skill.name, skill, end)) if self.cooldown and end else skill
+
+    def url_of(self, ref: Ref) -> str:
+        """Returns the URL that a ref is fetched from; empty for what is on this disk."""
+        if isinstance(ref, RegistryRef):
+            return next((f"{source.url}/{ref.name}" for source in self.sources if source.name == ref.alias), "")
+        return ref.url if isinstance(ref, GitRef | HttpArchive | HttpSkillFile | WellKnown) else ""
 
 
 def choose_default(found: tuple[FoundSkill, ...]) -> tuple[FoundSkill, ...]:
@@ -131,8 +176,11 @@ class FetchJob:
             raise SkillNotFoundError(self.ref, hint="it has no SKILL.md; try a path or another branch")
         return select_skills(search.found, [skill]) if skill else tuple(self.choose(search.found))
 
-    def from_tree(self, tree: SkillTree, origin: Origin, *, skill: str | None = None, keys: tuple[str, ...] = ()) -> Fetched:
-        """Returns the chosen skills of a tree, from `origin.path` on; each gets an origin with its own path."""
+    def from_tree(self, tree: SkillTree, origin: Origin, *, skill: str | None = None, key: str = "") -> Fetched:
+        """Returns the chosen skills of a tree, from `origin.path` on; each gets an origin with its own path.
+
+        They are recorded under `key`, unless it is empty.
+        """
         self.report(FetchStage.READING)
         search = find_skills(
             tree, path=origin.path, fallback=replace(origin, path="").folder_name, full_depth=self.access.full_depth
@@ -141,13 +189,12 @@ class FetchJob:
         # One round trip for a remote tree.
         tree.prefetch(_files_of(tree, chosen))
         brought = [(found, tree.contents(found.path, leave_out=LEFT_OUT, limits=self.access.limits)) for found in chosen]
+        search = replace(search, warnings=(*search.warnings, *submodule_warnings(tree, search.found, chosen)))
         placed = tuple((found, contents, replace(origin, path=found.path)) for found, contents in brought)
-        return self.kept(search, placed, keys)
+        return self.kept(search, placed, key)
 
-    def kept(
-        self, search: SkillSearch, brought: tuple[tuple[FoundSkill, Contents, Origin], ...], keys: tuple[str, ...]
-    ) -> Fetched:
-        """Returns the skills, and records them in the cache under each key."""
+    def kept(self, search: SkillSearch, brought: tuple[tuple[FoundSkill, Contents, Origin], ...], key: str) -> Fetched:
+        """Returns the skills, and records them in the cache."""
         skills = tuple(
             FetchedSkill(
                 name=found.name, files=contents, digest=digest(contents), origin=origin, parsed=search.parsed.get(found.path)
@@ -155,41 +202,63 @@ class FetchJob:
             for found, contents, origin in brought
         )
         # Local skills have no key and need no second copy.
-        if self.access.cache and keys:
-            record: dict[str, Any] = {"offered": [_fields(one) for one in search.found], "elsewhere": list(search.elsewhere)}
+        if self.access.cache and key:
+            record: dict[str, Any] = {
+                "offered": [_fields(one) for one in search.found], "elsewhere": list(search.elsewhere),
+                "warnings": list(search.warnings),
+            }  # fmt: skip
             for skill, (found, contents, origin) in zip(skills, brought, strict=True):
                 self.access.cache.put(contents, skill.digest)
-                record[f"skill {found.path}"] = {
-                    "digest": skill.digest,
-                    "origin": {name: getattr(origin, name) for name in origin.__slots__},
-                }
-            for key in keys:
-                self.access.cache.remember(key, record)
+                record[f"skill {found.path}"] = {"digest": skill.digest, "origin": _fields(origin)}
+            self.access.cache.remember(key, record)
         return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
 
-    def recalled(self, key: str, *, skill: str | None = None) -> Fetched | None:
-        """Returns what is recorded under a key, if the cache still has every chosen skill."""
+    def remember_ref(self, key: str, origin: Origin) -> None:
+        """Records what this ref has resolved to, so that --offline finds it."""
+        if self.access.cache:
+            self.access.cache.remember(self.ref, {"content": key, "origin": _fields(origin)})
+
+    def dated(self, fetched: Fetched, published: float | None, key: str, *, held: str = "") -> Fetched:
+        """Returns the skills with the time of their version, which is recorded under a key for when it is not known."""
+        if cache := self.access.cache:
+            # A later time that was found otherwise counts: a commit's own date is its author's.
+            known = (cache.recall(f"age {key}") or {}).get("published")
+            published = max((one for one in (known, published) if one is not None), default=None)
+            if published is not None:
+                for each in (key, *(one.digest for one in fetched.skills)):
+                    cache.remember(f"age {each}", {"published": published})
+        return replace(fetched, skills=tuple(replace(one, published=published, held=held) for one in fetched.skills))
+
+    def recalled(self, key: str, *, origin: Origin | None = None, skill: str | None = None) -> Fetched | None:
+        """Returns what is recorded under a key, if the cache still has every chosen skill.
+
+        With `origin` the skills get that one; without it the key is a ref, and they get the origin that it had.
+        """
         cache = self.access.cache
         record = cache.recall(key) if cache else None
-        if not cache or not record or "offered" not in record:
-            return None
         try:
+            if cache and record and "content" in record:
+                origin, record = Origin(**record["origin"]), cache.recall(str(record["content"]))
+            if not cache or not record or "offered" not in record:
+                return None
             search = SkillSearch(
-                found=tuple(FoundSkill(**one) for one in record["offered"]), elsewhere=tuple(record.get("elsewhere", ()))
-            )
-            skills = tuple(self._recalled_skill(cache, record, found) for found in self.chosen(search, skill))
+                found=tuple(FoundSkill(**one) for one in record["offered"]), elsewhere=tuple(record.get("elsewhere", ())),
+                warnings=tuple(record.get("warnings", ())),
+            )  # fmt: skip
+            skills = tuple(self._recalled_skill(cache, record, found, origin) for found in self.chosen(search, skill))
         except (TypeError, KeyError, NotFoundError):
             # Written by another version, or deleted meanwhile.
             return None
-        return Fetched(skills=skills, offered=search.found, elsewhere=search.elsewhere)
+        return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
 
     @staticmethod
-    def _recalled_skill(cache: SkillCache, record: Mapping[str, Any], found: FoundSkill) -> FetchedSkill:
+    def _recalled_skill(cache: SkillCache, record: Mapping[str, Any], found: FoundSkill, origin: Origin | None) -> FetchedSkill:
         taken = record[f"skill {found.path}"]
         contents = cache.get(taken["digest"])
         if contents is None:
             raise KeyError(taken["digest"])
-        return FetchedSkill(name=found.name, files=contents, digest=taken["digest"], origin=Origin(**taken["origin"]))
+        own = replace(origin, path=found.path) if origin else Origin(**taken["origin"])
+        return FetchedSkill(name=found.name, files=contents, digest=taken["digest"], origin=own)
 
 
 def _files_of(tree: SkillTree, chosen: Iterable[FoundSkill]) -> list[str]:

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from metier.archive import Contents, digest
-from metier.errors import MetierError, NotFoundError, SkillNotFoundError, UnavailableError, suggested_name
+from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError, suggested_name
 from metier.install.lock.lock_file import LockEntry, Origin
 from metier.install.protocols import Fetched, FetchedSkill, FetchResult, NewestVersion
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import ArchiveFile, GitRef, HttpArchive, LocalPath, Ref, RegistryRef, WellKnown, is_commit
 from metier.spec import SKILL_FILE, Verdict, is_name, parse
+from metier.values import replace
 
 from .dispatch import fetch_ref
 from .job import Access, FetchJob, Progress, ignore_progress
@@ -38,24 +39,34 @@ class LockFetcher:
         self.access, self.progress = access, progress
 
     def exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
+        self._bind_headers(entries)
         cache = self.access.cache
-        known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
+        known = {
+            entry.name: contents
+            for entry in entries
+            if cache and self._is_usable(entry) and (contents := cache.get(entry.digest)) is not None
+        }
         rest = [entry for entry in entries if entry.name not in known]
         brought = self._in_groups(
             rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _same_error
         )
         found = dict(zip((entry.name for entry in rest), brought, strict=True))
         return [
-            _skill(known[entry.name], entry.origin, entry.digest) if entry.name in known else found[entry.name]
+            self._judged(_skill(known[entry.name], entry.origin, entry.digest, self._age(entry)))
+            if entry.name in known
+            else self._judged(found[entry.name])
             for entry in entries
         ]
 
     def latest(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
-        return self._in_groups(
+        self._bind_headers(entries)
+        found = self._in_groups(
             entries, lambda entry: (entry.origin.kind, entry.origin.url, _ref(entry) or ""), self._latest, _same_error
         )
+        return [self._judged(one) for one in found]
 
     def newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
+        self._bind_headers(entries)
         return self._in_groups(
             entries,
             lambda entry: (entry.origin.kind, entry.origin.url),
@@ -74,9 +85,31 @@ class LockFetcher:
             ref = LocalPath(top) if origin.kind == "path" else ArchiveFile(top)
         else:
             ref = self._web_ref(entry, exact=True)
-        return fetch_ref(
+        fetched = fetch_ref(
             ref, self.access, choose=lambda found: [one for one in found if one.name in wanted], progress=self.progress
         )
+        # They follow the ref of the skill that needs them, not the commit that it is at.
+        return replace(
+            fetched, skills=tuple(replace(one, origin=replace(one.origin, ref=origin.ref)) for one in fetched.skills)
+        )
+
+    def _is_usable(self, entry: LockEntry) -> bool:
+        """Returns True if the cached copy may be used without asking the source: it is allowed, and its age is known."""
+        try:
+            self.access.rules.check(_source_url(entry))
+        except RefusedError:
+            return False
+        return self.access.cooldown is None or self._age(entry) is not None
+
+    def _age(self, entry: LockEntry) -> float | None:
+        record = self.access.cache.recall(f"age {entry.digest}") if self.access.cache and self.access.cooldown else None
+        return (record or {}).get("published")
+
+    def _judged(self, found: FetchResult) -> FetchResult:
+        return found if isinstance(found, MetierError) else self.access.judge_age(found)
+
+    def _bind_headers(self, entries: Sequence[LockEntry]) -> None:
+        self.access = self.access.with_headers_for([entry.origin.url for entry in entries])
 
     def _exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
         if self.access.offline and entries[0].origin.kind not in ("path", "archive"):
@@ -89,18 +122,19 @@ class LockFetcher:
         if origin.kind != "git":
             return self._fetch(entries, "")
         self._refuse_offline(origin)
-        commit = self._remote(origin.url).resolve([(_ref(entries[0]), "")]).commit
-        return self._fetch(entries, commit)
+        from .git import old_enough
+
+        remote = self._remote(origin.url)
+        resolved, held = old_enough(remote, remote.resolve([(_ref(entries[0]), "")]), self.access)
+        found = self._fetch(entries, resolved.commit)
+        return [one if isinstance(one, MetierError) else replace(one, held=held) for one in found]
 
     def _newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
         origin = entries[0].origin
         if origin.kind == "registry" and (known := self._released(entries)):
             return known
         if origin.kind != "git":
-            return [
-                NewestVersion(problem=str(one)) if isinstance(one, MetierError) else NewestVersion(digest=one.digest)
-                for one in self._latest(entries)
-            ]
+            return [_newest(entry, self._judged(one)) for entry, one in zip(entries, self._latest(entries), strict=True)]
         self._refuse_offline(origin)
         if all(is_commit(_ref(entry)) for entry in entries):
             return [NewestVersion(commit=_ref(entry) or "") for entry in entries]
@@ -109,11 +143,29 @@ class LockFetcher:
         for entry in entries:
             ref = _ref(entry)
             commit = ref if is_commit(ref) else refs.find(ref) if ref else refs.head
-            problem = "" if commit else f"{origin.url} no longer has {ref!r}"
+            problem, held = "" if commit else f"{origin.url} no longer has {ref!r}", ""
+            if self.access.cooldown and commit and commit != entry.origin.commit and not is_commit(ref):
+                commit, held = self._old_commit(origin.url, ref, entry)
             found.append(
-                NewestVersion(commit=commit or "", digest=self._known_digest(origin.url, commit, entry), problem=problem)
+                NewestVersion(
+                    commit=commit or "", digest=self._known_digest(origin.url, commit, entry), problem=problem, held=held
+                )
             )
         return found
+
+    def _old_commit(self, url: str, ref: str | None, entry: LockEntry) -> tuple[str, str]:
+        """Returns the newest commit that the cool-down lets pass, and what it holds back."""
+        from .cooldown import utc
+        from .git import old_enough
+
+        remote = self._remote(url)
+        newest = remote.resolve([(ref, "")])
+        resolved, held = old_enough(remote, newest, self.access)
+        if not held and self.access.cooldown:
+            with remote.history(resolved.commit) as history:
+                end = self.access.cooldown.ends(history.time_of(resolved.commit))
+            return (entry.origin.commit, f"{resolved.commit[:10]} until {utc(end)}") if end else (resolved.commit, "")
+        return resolved.commit, held
 
     def _fetch(self, entries: Sequence[LockEntry], commit: str, *, exact: bool = False) -> list[FetchResult]:
         """Fetches the skills of one source in one request."""
@@ -154,7 +206,17 @@ class LockFetcher:
         if self.access.cache and origin.kind == "git":
             self.access.cache.put(contents, key)
             self.access.cache.remember(_at(origin.url, commit, origin.path), {"digest": key})
-        return _skill(contents, where, key)
+        return _skill(contents, where, key, self._commit_time(tree, commit, key))
+
+    def _commit_time(self, tree: SkillTree, commit: str, key: str) -> float | None:
+        cache = self.access.cache
+        stated: float | None = getattr(tree, "time", None)
+        if stated is None or cache is None:
+            return stated
+        # A later time that was found otherwise counts: a commit's own date is its author's.
+        published = max(stated, float((cache.recall(f"age {commit}") or {}).get("published") or 0))
+        cache.remember(f"age {key}", {"published": published})
+        return published
 
     def _released(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
         """Returns the newest release of a registry, if it has a digest."""
@@ -164,7 +226,9 @@ class LockFetcher:
         ref = self._web_ref(entries[0], exact=False)
         release = find_release(ref, FetchJob(ref=ref.text, access=self.access)) if isinstance(ref, RegistryRef) else None
         return (
-            [NewestVersion(digest=release.digest, version=release.version)] * len(entries) if release and release.digest else []
+            [NewestVersion(digest=release.digest, version=release.version, held=release.held)] * len(entries)
+            if release and release.digest
+            else []
         )
 
     def _known_digest(self, url: str, commit: str | None, entry: LockEntry) -> str:
@@ -208,6 +272,7 @@ class LockFetcher:
 
         def one(group: list[LockEntry]) -> Sequence[T]:
             try:
+                self.access.rules.check(_source_url(group[0]))
                 return bring(group)
             except MetierError as error:
                 return [failed(error)] * len(group)
@@ -216,6 +281,10 @@ class LockFetcher:
         by_name = {entry.name: answer for group, found in zip(groups.values(), answers, strict=True)
                    for entry, answer in zip(group, found, strict=True)}  # fmt: skip
         return [by_name[entry.name] for entry in entries]
+
+
+def _source_url(entry: LockEntry) -> str:
+    return "" if entry.origin.kind in ("path", "archive") else entry.origin.url
 
 
 def _same_error(error: MetierError) -> FetchResult:
@@ -243,13 +312,21 @@ def _at(url: str, commit: str, path: str) -> str:
     return f"tree {url}@{commit}:{path}"
 
 
-def _skill(contents: Contents, origin: Origin, key: str) -> FetchedSkill:
+def _newest(entry: LockEntry, found: FetchResult) -> NewestVersion:
+    if isinstance(found, MetierError):
+        return NewestVersion(problem=str(found))
+    if found.too_new and found.digest != entry.digest:
+        return NewestVersion(digest=entry.digest, held=str(found.too_new))
+    return NewestVersion(digest=found.digest)
+
+
+def _skill(contents: Contents, origin: Origin, key: str, published: float | None = None) -> FetchedSkill:
     data = contents.read(SKILL_FILE, limit=1 << 20)
     parsed = parse(data, folder=origin.folder_name, verdict=Verdict.STRICT)
     name = parsed.manifest.name if parsed.manifest else origin.folder_name
     if not is_name(name):
         name = suggested_name(name) or suggested_name(origin.folder_name)
-    return FetchedSkill(name=name, files=contents, digest=key, origin=origin, parsed=parsed)
+    return FetchedSkill(name=name, files=contents, digest=key, origin=origin, parsed=parsed, published=published)
 
 
 def _gone(entry: LockEntry) -> NotFoundError:

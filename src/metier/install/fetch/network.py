@@ -10,12 +10,12 @@ from metier.errors import RefusedError
 from metier.install.refs.forges import Address
 from metier.values import dataclass
 
-__all__ = ["NetworkRoute", "Resolve", "proxy_for", "resolve", "route_to"]
+__all__ = ["NetworkRoute", "Resolve", "is_loopback", "literal_zone", "proxy_for", "resolve", "route_to"]
 
 Resolve = Callable[[str, int], tuple[str, ...]]
 """Returns the IP addresses of a host name, best first."""
 
-_PORTS = {"http": 80, "https": 443}
+_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def proxy_for(address: Address, environment: Mapping[str, str]) -> str:
     # HTTP_PROXY can be set by a request's `Proxy:` header (httpoxy), so only http_proxy counts.
     names = (f"{address.scheme}_proxy", "all_proxy", *(("HTTPS_PROXY", "ALL_PROXY") if address.scheme == "https" else ()))
     proxy = next((environment[name] for name in names if environment.get(name)), "")
-    if not proxy or _is_loopback(address.host):
+    if not proxy or is_loopback(address.host):
         return ""
     for entry in (environment.get("no_proxy") or environment.get("NO_PROXY") or "").split(","):
         suffix = entry.strip().lower().lstrip(".")
@@ -62,7 +62,15 @@ def proxy_for(address: Address, environment: Mapping[str, str]) -> str:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _is_loopback(host: str) -> bool:
+def literal_zone(host: str) -> str:
+    """Returns the zone of a host that is written as an IP address; empty for a name."""
+    try:
+        return _zone(host.strip("[]"))
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote
 
@@ -19,8 +20,9 @@ from metier.install.protocols import Fetched
 from metier.install.refs.forges import absolute
 from metier.install.refs.ref_types import RegistryRef
 from metier.spec import SKILL_FILE, Version, VersionRange, is_version
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
+from .cooldown import utc
 from .credentials import RegistrySource
 from .http import HttpNotFoundError, HttpUnavailableError
 from .job import FetchJob, FetchStage
@@ -46,6 +48,10 @@ class RemoteRelease:
     digest: str = ""
     """sha256:… of the contents."""
     yanked: bool = False
+    published: float | None = None
+    """In seconds since 1970, if the registry states it."""
+    held: str = ""
+    """The newer version that the cool-down holds back in favour of this one, and until when."""
 
 
 def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
@@ -56,7 +62,12 @@ def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
 
 def find_release(ref: RegistryRef, job: FetchJob) -> RemoteRelease | None:
     """Returns the release that the ref resolves to; None if the source has no releases. Nothing is downloaded."""
-    return _first_to_answer(_source(ref, job), lambda url: _found(ref, job, f"{url}/{ref.name}"))
+
+    def find(base: str) -> RemoteRelease | None:
+        release = _found(ref, job, base)
+        return replace(release, held=_held(ref, job, base, release)) if release else None
+
+    return _first_to_answer(_source(ref, job), lambda url: find(f"{url}/{ref.name}"))
 
 
 def _first_to_answer(source: RegistrySource, ask: Callable[[str], T]) -> T:
@@ -77,40 +88,70 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     if source.keys or source.signed:
         from metier.install.lock.signatures import check_signature
 
-        check_signature(ref.name, release, source, lambda url: _asked(url, job, base) or {}, base)
+        check_signature(ref.name, release, source, lambda url: _asked(url, job) or {}, base)
     # The registry's own URL, also if a mirror answered: it is the same skill.
     home = f"{source.url}/{ref.name}"
     origin = Origin(kind="registry", url=home, ref=ref.version or "", version=release.version)
-    at = f"{home}@{release.digest}"
-    if release.digest and (known := job.recalled(at)) is not None:
-        return known
+    # Without a digest, each ref keeps what it has brought; two versions of the same bytes are two versions.
+    at = f"{home}@{release.digest}" if release.digest else f"{ref.text} {release.version}"
+    held = _held(ref, job, base, release)
+    if release.digest and (known := job.recalled(at, origin=origin)) is not None:
+        job.remember_ref(at, origin)
+        return job.dated(known, release.published, at, held=held)
     job.report(FetchStage.FETCHING)
-    reply = get(job, release.url, limit=LARGEST_ARCHIVE, named=base, via=base)
+    reply = get(job, release.url, limit=LARGEST_ARCHIVE, via=base)
     check_digest(
         reply.body, WellKnownSkill(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive)
     )
-    fetched = job.from_tree(open_archive(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
+    fetched = job.from_tree(open_archive(reply.body), origin, key=at)
     if release.digest and [digest(skill.files) for skill in fetched.skills] != [release.digest]:
         raise RefusedError(
             f"the files of {ref.name} {release.version} differ from the registry's digest",
             rule="digest-mismatch",
             hint="report it to the registry",
         )
-    return fetched
+    job.remember_ref(at, origin)
+    return job.dated(fetched, release.published, at, held=held)
 
 
-def _found(ref: RegistryRef, job: FetchJob, base: str) -> RemoteRelease | None:
-    if not ref.version:
-        wire = _asked(base, job, base)
+def _held(ref: RegistryRef, job: FetchJob, base: str, release: RemoteRelease) -> str:
+    """Returns the version that the ref would lead to without the cool-down, and until when it is held back."""
+    cooldown = job.access.cooldown
+    if cooldown is None:
+        return ""
+    newest = _found(ref, replace(job, access=replace(job.access, cooldown=None)), base, listed=True)
+    end = cooldown.ends(newest.published) if newest else None
+    return f"{newest.version} until {utc(end)}" if newest and end and newest.version != release.version else ""
+
+
+def _found(ref: RegistryRef, job: FetchJob, base: str, *, listed: bool = False) -> RemoteRelease | None:
+    cooldown = job.access.cooldown
+    # Only the list of versions states when each was published.
+    if not ref.version and not cooldown and not listed:
+        wire = _asked(base, job)
         return _release(wire, base) if _is_named(wire) else None
-    wire = _asked(f"{base}/versions", job, base)
+    wire = _asked(f"{base}/versions", job)
     if _is_named(wire) and isinstance(wire.get("versions"), list):
         releases = [_release(one, base) for one in wire["versions"] if isinstance(one, dict)]
         tags = wire.get("tags") if isinstance(wire.get("tags"), dict) else {}
-        return select_release(ref, releases, {str(tag): str(version) for tag, version in (tags or {}).items()})
+        named = {str(tag): str(version) for tag, version in (tags or {}).items()}
+        old = [one for one in releases if not cooldown or cooldown.ends(one.published) is None]
+        return _best(ref, old, releases, named)
+    if not ref.version:
+        wire = _asked(base, job)
+        return _release(wire, base) if _is_named(wire) else None
     exact = f"{base}/{quote(ref.version, safe='')}"
-    wire = _asked(exact, job, base)
+    wire = _asked(exact, job)
     return _release(wire, exact) if _is_named(wire) else None
+
+
+def _best(ref: RegistryRef, old: list[RemoteRelease], every: list[RemoteRelease], tags: Mapping[str, str]) -> RemoteRelease:
+    """Selects from the releases that are old enough; what only a newer one can be is refused where it is installed."""
+    is_exact = any(ref.version == one.version for one in every) or (ref.version or "latest") in tags
+    try:
+        return select_release(ref, every if is_exact and ref.version else old, tags)
+    except SkillNotFoundError:
+        return select_release(ref, every, tags)
 
 
 def _is_named(wire: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
@@ -142,15 +183,16 @@ def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
     if source is None:
         raise ConfigError(f"unknown source {ref.alias!r}", file=f"skills.sources.{ref.alias}",
                         hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
+    source.check_granted()
     return source
 
 
-def _asked(url: str, job: FetchJob, named: str) -> dict[str, Any] | None:  # Any: untrusted JSON
+def _asked(url: str, job: FetchJob) -> dict[str, Any] | None:  # Any: untrusted JSON
     """Returns the JSON object at a URL, by ETag from the cache; None if there is none."""
     cache, key = job.access.cache, f"asked {url}"
     known = (cache.recall(key) if cache else None) or {}
     try:
-        reply = get(job, url, limit=LARGEST_INDEX, named=named, etag=known.get("etag"))
+        reply = get(job, url, limit=LARGEST_INDEX, etag=known.get("etag"))
         text = known["body"] if reply.status == 304 else reply.body.decode()
         value = json.loads(text)
     except (HttpNotFoundError, ValueError, RecursionError):
@@ -174,14 +216,21 @@ def _release(wire: Mapping[str, Any], base: str) -> RemoteRelease:
     url = absolute(f"{base}/", texts["download_url"]).url if texts["download_url"] else f"{base}/download"
     return RemoteRelease(
         version=texts["version"], url=url, archive=texts["archive_digest"] or texts["digest"],
-        digest=texts["digest"] if both else "", yanked=wire.get("yanked") is True,
+        digest=texts["digest"] if both else "", yanked=wire.get("yanked") is True, published=_moment(wire.get("published")),
     )  # fmt: skip
+
+
+def _moment(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) and text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _plain(ref: RegistryRef, base: str, job: FetchJob) -> Fetched:
     url = f"{base}/{quote(ref.version, safe='')}" if ref.version else base
     try:
-        reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE, named=base)
+        reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE)
     except HttpNotFoundError as error:
         raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
-    return job.from_tree(single_file(reply), Origin(kind="registry", url=base, ref=ref.version or ""), keys=(ref.text,))
+    return job.from_tree(single_file(reply), Origin(kind="registry", url=base, ref=ref.version or ""), key=ref.text)

@@ -48,24 +48,25 @@ def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
     job.report(FetchStage.ASKING)
     for url in index_urls(ref.url, legacy=job.access.old_index):
         try:
-            reply = get(job, url, limit=LARGEST_INDEX, named=ref.url)
+            reply = get(job, url, limit=LARGEST_INDEX)
         except (HttpNotFoundError, HttpRefusedError):
             # A site without an index may answer "forbidden".
             continue
         if reply.content_type in ("text/html", "application/xhtml+xml"):
             # A site that answers every URL with a page has no index.
             continue
-        return _read_index(read_index(reply.body, reply.url, legacy=job.access.old_index), ref, job)
+        # The lock keeps the address before redirects: that is the one that the user has named.
+        return _read_index(read_index(reply.body, reply.url, legacy=job.access.old_index), url, ref, job)
     try:
         return _direct(ref.url, job, ref.text)
     except HttpNotFoundError as error:
         raise _nothing(ref, error) from error
 
 
-def get(job: FetchJob, url: str, *, limit: int, named: str, via: str | None = None, etag: str | None = None) -> HttpReply:
+def get(job: FetchJob, url: str, *, limit: int, via: str | None = None, etag: str | None = None) -> HttpReply:
     """GETs a URL with its credentials, and again with the forge's token if access is denied."""
     access = job.access
-    headers: Headers = access.credentials.given(url, named=named)
+    headers: Headers = access.credentials.given(url)
     try:
         return access.http.get(url, limit=limit, headers=headers, via=via, etag=etag, received=job.received)
     except (HttpRefusedError, HttpNotFoundError):
@@ -81,14 +82,19 @@ def _direct(url: str, job: FetchJob, key: str) -> Fetched:
     job.report(FetchStage.FETCHING)
     record = (job.access.cache.recall(key) if job.access.cache else None) or {}
     known = job.recalled(key) if record.get("etag") else None
-    reply = get(job, url, limit=LARGEST_ARCHIVE, named=url, etag=record["etag"] if known else None)
+    reply = get(job, url, limit=LARGEST_ARCHIVE, etag=record["etag"] if known else None)
     if reply.status == 304 and known:
-        return known
+        return job.dated(known, None, _bytes_key(known, key))
     tree = open_archive(reply.body) if sniff_format(reply.body) else single_file(reply)
-    fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), keys=(key,))
+    fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), key=key)
     if job.access.cache:
         job.access.cache.remember(key, {"etag": reply.etag})
-    return fetched
+    return job.dated(fetched, reply.modified, _bytes_key(fetched, key))
+
+
+def _bytes_key(fetched: Fetched, key: str) -> str:
+    """Returns the key of an age: a file that is replaced has an age of its own."""
+    return fetched.skills[0].digest if fetched.skills else key
 
 
 def single_file(reply: HttpReply) -> ContentsTree:
@@ -104,7 +110,7 @@ def single_file(reply: HttpReply) -> ContentsTree:
     return ContentsTree(Contents([Member(SKILL_FILE, reply.body)]))
 
 
-def _read_index(index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Fetched:
+def _read_index(index: WellKnownIndex, asked: str, ref: WellKnown, job: FetchJob) -> Fetched:
     listed = {one.name: one for one in index.skills}
     offered = tuple(FoundSkill(name=one.name, path=one.name, description=one.description) for one in listed.values())
     search = SkillSearch(found=offered, warnings=index.warnings)
@@ -113,21 +119,21 @@ def _read_index(index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Fetched
     brought = []
     for found in wanted:
         one = listed[found.name]
-        origin = Origin(kind="well-known", url=index.url, path=found.path, etag=one.digest)
-        brought.append((found, _listed(one, index, ref, job), origin))
-    return job.kept(search, tuple(brought), (ref.text,))
+        origin = Origin(kind="well-known", url=asked, path=found.path, etag=one.digest)
+        brought.append((found, _listed(one, index, job), origin))
+    return job.kept(search, tuple(brought), ref.text)
 
 
-def _listed(one: WellKnownSkill, index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Contents:
+def _listed(one: WellKnownSkill, index: WellKnownIndex, job: FetchJob) -> Contents:
     cache, key = job.access.cache, f"artifact {one.digest}"
     if cache and one.digest and (known := (cache.recall(key) or {}).get("digest")) and (contents := cache.get(known)):
         return contents
     if one.kind == "files":
         limits, urls = job.access.limits, {path: urljoin(one.url, quote(path)) for path in one.files}
-        bodies = {path: get(job, url, limit=limits.file, named=ref.url, via=index.url).body for path, url in urls.items()}
+        bodies = {path: get(job, url, limit=limits.file, via=index.url).body for path, url in urls.items()}
         return Contents([Member(path, body) for path, body in bodies.items()], limits=limits)
     limit = LARGEST_ARCHIVE if one.kind == "archive" else LARGEST_SKILL_FILE
-    reply = get(job, one.url, limit=limit, named=ref.url, via=index.url)
+    reply = get(job, one.url, limit=limit, via=index.url)
     check_digest(reply.body, one)
     if one.kind == "skill-md":
         contents = Contents([Member(SKILL_FILE, reply.body)])

@@ -130,10 +130,15 @@ class GitTree:
         return head
 
     @property
-    def _time(self) -> int | None:
-        """The time of the commit; a shallow fetch has no better time for its files."""
+    def time(self) -> float | None:
+        """The time of the commit, in seconds since 1970, as its author states it."""
         found = re.search(rb"^committer [^\n]* ([0-9]{1,11}) [+-][0-9]{4}$", self._head.partition(b"\n\n")[0], re.MULTILINE)
-        return int(found[1]) * 1_000_000_000 if found else None
+        return float(found[1]) if found else None
+
+    @property
+    def _time(self) -> int | None:
+        """A shallow fetch has no better time for its files."""
+        return None if self.time is None else int(self.time) * 1_000_000_000
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Fetches the contents of these files, in one round trip."""

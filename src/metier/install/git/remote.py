@@ -7,13 +7,15 @@ server supports that, and then the contents of the wanted files. Everything is r
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from metier.errors import NotFoundError, RefusedError
+from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.install.fetch.credentials import Credentials, Headers, origin_of
 from metier.install.fetch.http import HttpClient
+from metier.install.fetch.network import is_loopback
 from metier.install.refs.forges import read_address
 from metier.install.refs.ref_types import is_commit, is_git_ref
 from metier.values import dataclass, field, replace
@@ -46,8 +48,32 @@ class RemoteRefs:
 class Resolved:
     commit: str
     ref: str | None
-    """The branch or tag; the default branch if none was named."""
+    """The branch, tag or commit; the default branch if none was named."""
     path: str
+    is_branch: bool = False
+    """It may be at another commit tomorrow, and was at others before."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The commits before one, without their files."""
+
+    program: GitProgram
+    folder: str
+
+    def time_of(self, commit: str) -> float:
+        return float(self._run("log", "-1", "--format=%ct", commit) or 0)
+
+    def before(self, commit: str, moment: float) -> str:
+        """Returns the newest commit on the branch that was made before; empty if it is not among those that were fetched."""
+        try:
+            return self._run("rev-list", "-1", "--first-parent", f"--before={int(moment)}", commit)
+        except UnavailableError:
+            # The branch was rewritten, and no longer has the commit.
+            return ""
+
+    def _run(self, *words: str) -> str:
+        return self.program.run(["--git-dir", self.folder, *words]).decode("ascii", "replace").strip()
 
 
 @dataclass(kw_only=True)
@@ -64,8 +90,7 @@ class GitRemote:
     grown: Callable[[int], None] | None = None
 
     def __post_init__(self) -> None:
-        self._named = self.url
-        self._headers: Headers = self.credentials.given(self.url, named=self.url)
+        self._headers: Headers = self.credentials.given(self.url)
         self._protocol = _protocol(self.url, insecure=self.insecure, allow_file=self.allow_file)
 
     def refs(self) -> RemoteRefs:
@@ -79,14 +104,14 @@ class GitRemote:
         readings = tuple(candidates)
         for ref, path in readings:
             if is_commit(ref):
-                return Resolved(commit=str(ref), ref=None, path=path)
+                return Resolved(commit=str(ref), ref=ref, path=path)
         offered = self.refs()
         for ref, path in readings:
             if ref is None and offered.head:
-                return Resolved(commit=offered.head, ref=offered.default_branch, path=path)
+                return Resolved(commit=offered.head, ref=offered.default_branch, path=path, is_branch=True)
             commit = offered.find(ref) if ref else None
             if commit:
-                return Resolved(commit=commit, ref=ref, path=path)
+                return Resolved(commit=commit, ref=ref, path=path, is_branch=commit == offered.branches.get(str(ref)))
         wanted = readings[-1][0]
         if wanted is None:
             raise NotFoundError(f"the repository {self.url} is empty", hint="check the address")
@@ -105,6 +130,15 @@ class GitRemote:
             self._fetch(folder, ["--depth=1"], commit)
             with Objects(self.program, folder) as objects:
                 yield GitTree(objects, commit, missing=lambda oids: self._fetch_blobs(folder, oids), below=below)
+
+    @contextmanager
+    def history(self, commit: str) -> Iterator[History]:
+        """Opens the latest commits before one in a temporary repository."""
+        with tempfile.TemporaryDirectory(prefix="metier-git-", ignore_cleanup_errors=True) as folder:
+            kind = "sha256" if len(commit) == 64 else "sha1"
+            self.program.run(["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", folder])
+            self._fetch(folder, [f"--depth={_LONGEST_HISTORY}", "--filter=tree:0"], commit)
+            yield History(self.program, folder)
 
     def _fetch(self, folder: str, options: list[str], commit: str) -> None:
         words = [*_FETCH, *options, "--end-of-options", "origin", commit]
@@ -136,11 +170,30 @@ class GitRemote:
             settings += [("remote.origin.promisor", "true"), ("remote.origin.partialCloneFilter", "blob:none")]
         # For this origin only: git would send a general header to any host it is redirected to.
         settings += [(f"http.{origin_of(self.url)}/.extraHeader", f"{name}: {value}") for name, value in self._headers]
+        settings += self._route()
         if file := self.http.environment.get("SSL_CERT_FILE"):
             settings.append(("http.sslCAInfo", file))
         return self.program.run(
             words, settings=settings, protocols=(self._protocol,), stdin=stdin.encode(), watched=folder, grown=self.grown
         )
+
+    def _route(self) -> list[Setting]:
+        """Returns how git reaches the host. Raises RefusedError if it must not be asked."""
+        found = re.match(r"(?:ssh://)?(?:[^@/]+@)?([^:/]+):?", self.url) if self._protocol == "ssh" else None
+        self.http.destinations.rules.check(self.url)
+        if self._protocol == "file":
+            return []
+        address = read_address(f"ssh://{found[1]}" if found else self.url)
+        route = self.http.reach_first(address)
+        if address.scheme not in ("http", "https"):
+            return []
+        # To this machine git would send our headers to a proxy, unencrypted.
+        settings = [("http.proxy", "")] if route.zone == "loopback" else []
+        if route.addresses and not is_loopback(address.host):
+            # Git connects to the addresses that were checked, and does not resolve the name again.
+            port = address.port or (443 if address.scheme == "https" else 80)
+            settings.append(("http.curloptResolve", f"{address.host}:{port}:{','.join(route.addresses)}"))
+        return settings
 
     def _move(self) -> None:
         """Follows the server's redirect, without headers if it leads to another origin."""
@@ -157,6 +210,7 @@ class GitRemote:
         self.url = moved
 
 
+_LONGEST_HISTORY = 1000
 _FETCH = (
     "fetch",
     "--quiet",

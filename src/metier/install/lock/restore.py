@@ -42,6 +42,8 @@ def check_locked(entry: LockEntry, found: FetchResult, *, scan: Scan | None = No
             f"{entry.name} from {entry.origin.url} differs from the lock: {found.digest}, expected {entry.digest}",
             rule="digest", hint=f"`metier skill update {entry.name}` takes the current version and shows what changed",
         )  # fmt: skip
+    if found.too_new:
+        raise found.too_new
     prepared = prepare(found, name=entry.name if entry.called else None, scan=scan)
     if prepared.entry.files != entry.files:
         raise RefusedError(f"the files of {entry.name} would differ from the lock", rule="digest",

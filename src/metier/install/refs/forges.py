@@ -26,8 +26,9 @@ from .ref_types import (
     split_fragment,
     unknown_form,
 )
+from .secrets import refuse_secrets
 
-__all__ = ["Address", "absolute", "parse_address", "parse_without_scheme", "read_address"]
+__all__ = ["Address", "absolute", "parse_address", "parse_without_scheme", "read_address", "read_named_address"]
 
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]")
 _USER = re.compile(r"[A-Za-z0-9_][\w.-]*")
@@ -97,6 +98,13 @@ def read_address(text: str) -> Address:
     )
 
 
+def read_named_address(text: str) -> Address:
+    """Splits a URL that a user or a configuration names. Raises RefusedError if it has a secret in it."""
+    address = read_address(text)
+    refuse_secrets(address.host, address.user, address.query)
+    return address
+
+
 def absolute(base: str, text: str) -> Address:
     """Resolves a link in a document at `base`. Raises SkillNotFoundError or RefusedError if it is no web address."""
     try:
@@ -112,7 +120,7 @@ def parse_address(text: str, *, github_host: str = "github.com") -> Ref:
     forced, plain = text.lower().startswith("git+"), re.sub(r"^git\+", "", text, flags=re.IGNORECASE)
     if plain.lower().startswith("file://"):
         return _file(plain, text, forced)
-    address = read_address(plain)
+    address = read_named_address(plain)
     if forced or address.scheme in ("ssh", "git"):
         return _git(address, text, forced)
     if address.host == "www.github.com":
@@ -122,7 +130,7 @@ def parse_address(text: str, *, github_host: str = "github.com") -> Ref:
 
 def parse_without_scheme(text: str, typed: str, *, github_host: str = "github.com") -> Ref:
     """Parses `host/owner/repo`, as copied from a page."""
-    address = read_address(f"https://{text}")
+    address = read_named_address(f"https://{text}")
     if address.host == "www.github.com":
         address = replace(address, host="github.com")
     found = _artifact(address) or _repository(address, typed, github_host)

@@ -35,6 +35,7 @@ from .ref_types import (
     split_fragment,
     unknown_form,
 )
+from .secrets import mask_secrets
 
 __all__ = [
     "FORMS",
@@ -72,7 +73,9 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
     if _is_path(text):
         return ArchiveFile(text) if text.lower().endswith(ARCHIVE_ENDINGS) else LocalPath(text)
     if re.match(r"[A-Za-z0-9+.-]+::", text):
-        raise RefusedError(f"{text!r} makes git run a program", rule="git-transport", hint="use https, ssh or git@host:path")
+        raise RefusedError(
+            f"{mask_secrets(text)!r} makes git run a program", rule="git-transport", hint="use https, ssh or git@host:path"
+        )
     if "://" in text:
         # Imported here: most refs are no URLs.
         from .forges import parse_address
@@ -110,7 +113,9 @@ def _prefix(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref
     if prefix == "gitlab":
         return _on_gitlab(rest, typed, ref=ref, skill=skill)
     known = ", ".join(sorted({*aliases, "github", "gitlab"}))
-    raise SkillNotFoundError(typed, hint=f"unknown source {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}")
+    raise SkillNotFoundError(
+        mask_secrets(typed), hint=f"unknown source {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}"
+    )
 
 
 def _is_version_or_range(text: str) -> bool:

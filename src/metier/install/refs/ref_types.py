@@ -9,6 +9,8 @@ from metier.errors import RefusedError, SkillNotFoundError
 from metier.spec import SKILL_FILE, is_name, resource_path
 from metier.values import dataclass
 
+from .secrets import mask_secrets
+
 __all__ = [
     "ARCHIVE_ENDINGS",
     "FORMS",
@@ -173,17 +175,21 @@ def inner_path(text: str, typed: str) -> str:
     try:
         return _folder(resource_path(path))
     except RefusedError as refusal:
-        raise RefusedError(f"the path in {typed!r} leaves the repository", rule="path-check", hint=refusal.hint) from None
+        raise RefusedError(
+            f"the path in {mask_secrets(typed)!r} leaves the repository", rule="path-check", hint=refusal.hint
+        ) from None
 
 
 def unknown_form(typed: str) -> SkillNotFoundError:
-    return SkillNotFoundError(typed, hint=f"write one of: {', '.join(FORMS)}")
+    return SkillNotFoundError(mask_secrets(typed), hint=f"write one of: {', '.join(FORMS)}")
 
 
 def git_ref(text: str, typed: str) -> str | None:
     ref = unquote(text)
     if ref and not is_git_ref(ref):
-        raise SkillNotFoundError(typed, hint=f"{ref!r} is not a valid branch, tag or commit; write one of: {', '.join(FORMS)}")
+        raise SkillNotFoundError(
+            mask_secrets(typed), hint=f"{ref!r} is not a valid branch, tag or commit; write one of: {', '.join(FORMS)}"
+        )
     return ref or None
 
 

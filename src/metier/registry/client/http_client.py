@@ -35,7 +35,7 @@ __all__ = ["RegistryClient", "ResponseCache", "registry_url"]
 
 Json = dict[str, Any]  # Any: JSON of another server
 _LARGEST = 16 * 1024 * 1024
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def registry_url(url: str) -> str:
@@ -85,7 +85,7 @@ class RegistryClient:
             raise ConfigError(
                 f"{self.url!r} is not the address of a registry", file="skills.registry", hint="use an https:// address"
             )
-        if parts.scheme == "http" and not self.insecure and parts.netloc.partition(":")[0] not in _LOOPBACK:
+        if parts.scheme == "http" and not self.insecure and parts.hostname not in _LOOPBACK:
             raise RefusedError(
                 f"{self.url} is not encrypted", rule="https-only",
                 hint="use https, or --insecure-http if everyone on the network may read the traffic",
@@ -182,7 +182,11 @@ class RegistryClient:
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
         trust: Any = ssl.create_default_context(cafile=file) if file else True  # Any: httpx2 accepts both types
-        return httpx2.Client(headers=headers, follow_redirects=False, timeout=self.timeout, verify=trust)
+        # A proxy would read the token on its way to a server on this machine.
+        uses_proxies = urlsplit(self.url).hostname not in _LOOPBACK
+        return httpx2.Client(
+            headers=headers, follow_redirects=False, timeout=self.timeout, verify=trust, trust_env=uses_proxies
+        )
 
 
 def _version(name: str, version: str) -> str:

@@ -1,0 +1,32 @@
+"""The client's token goes to its registry and to no other server."""
+
+from __future__ import annotations
+
+import pytest
+
+from install.servers import Answer, redirect, site
+from metier.errors import MetierError, RefusedError
+from metier.registry.client import RegistryClient
+
+
+def test_a_registry_on_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with site() as proxy, site({"/whoami": Answer(b'{"name": "me"}')}) as here:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("all_proxy", proxy.url)
+        assert RegistryClient(url=here.url, token="t0ken").whoami() == {"name": "me"}
+        assert proxy.log == [] and here.log[0].headers["authorization"] == "Bearer t0ken"
+
+
+def test_a_redirect_is_not_followed_with_the_token() -> None:
+    with site({"/whoami": Answer(b"{}")}) as there, site() as here:
+        here.routes["/whoami"] = redirect(f"{there.url}/whoami")
+        with pytest.raises(MetierError):
+            RegistryClient(url=here.url, token="t0ken").whoami()
+        assert there.log == []
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.7", "http://localhost.example.com", "http://127.0.0.1.example.com"])
+def test_another_machine_is_asked_only_with_encryption(url: str) -> None:
+    with pytest.raises(RefusedError, match="not encrypted"):
+        RegistryClient(url=url, token="t0ken")
+    assert RegistryClient(url="http://[::1]:8437").url == "http://[::1]:8437"
