@@ -33,7 +33,8 @@ class SharedPool(WorkerPool):
 
 
 WORKERS = Workers(SharedPool(2), SharedPool(1))
-atexit.register(lambda: [WorkerPool.close(pool) for pool in (WORKERS.checks, WORKERS.pages)])
+for _pool in (WORKERS.checks, WORKERS.pages):
+    atexit.register(WorkerPool.close, _pool)
 
 
 class Clock:

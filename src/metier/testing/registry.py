@@ -410,6 +410,7 @@ class RegistryStoreConformance:
         async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             number = await store.report(AbuseReport(reason="spam", details="é", reporter="ann"), card.id, event=event())
+            assert number is not None
             (report,) = await store.reports()
             assert (report.id, report.name, report.reason, report.details) == (number, "pdf", "spam", "é")
             assert await store.resolve(number, state="accepted", note="gone", event=event())

@@ -81,7 +81,7 @@ def test_cookies_of_others_with_our_name_do_not_hide_ours(here: Site) -> None:
 
 def test_with_https_no_other_host_can_set_the_cookie(tmp_path: Path) -> None:
     with site(tmp_path, url="https://registry.test") as here:
-        here.client.base_url = "https://registry.test"  # type: ignore[assignment]
+        here.client.base_url = "https://registry.test"
         answer = here.post(
             "/login", data={"token": here.admin}, headers={"origin": "https://registry.test"}, follow_redirects=False
         )
