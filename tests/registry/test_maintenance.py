@@ -18,12 +18,13 @@ from metier.errors import ConflictError, NotFoundError, UnavailableError
 from metier.registry import RegistryLocation
 from metier.registry.blobs import open_blobs
 from metier.registry.copies import backup, copy_registry, restore
-from metier.registry.domain.access import LOCAL
-from metier.registry.domain.admission import admit
-from metier.registry.domain.protocols import BlobStore
-from metier.registry.domain.publish import Publisher, PublishRequest
+from metier.registry.domain.access import local_caller
+from metier.registry.domain.admission import Admission, admit
+from metier.registry.domain.protocols import BlobStore, RegistryStore
+from metier.registry.domain.publish import Publisher, PublishOutcome, PublishRequest
 from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import now_millis
+from metier.registry.domain.turns import UploadTurns
 from metier.registry.maintenance import delete_unused_archives
 from metier.registry.store import SqlStore, open_store
 from metier.registry.store.row_copy import rows_digest
@@ -151,6 +152,19 @@ def addresses(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[
         yield url, objects.url(f"metier/{token_hex(4)}")
 
 
+def publisher_of(store: RegistryStore, blobs: BlobStore) -> Publisher:
+    """A publisher that checks uploads in this process."""
+
+    async def check(data: bytes, kind: PackageKind, version: str | None) -> Admission:
+        return admit(data, kind=kind, scanner=None, version=version)
+
+    return Publisher(store, blobs, now_millis, check, UploadTurns(4, most=100, most_per_token=100))
+
+
+async def publish_archive(publisher: Publisher, data: bytes) -> PublishOutcome:
+    return await publisher.publish(local_caller("test"), lambda: data, PublishRequest())
+
+
 class Interrupted:
     """Blobs with a moment at which something else happens: after the list of names was read, or after a write."""
 
@@ -177,12 +191,12 @@ class Interrupted:
 def test_a_copy_of_a_registry_in_use_has_every_archive_that_its_rows_name(addresses: tuple[str, str], tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(*addresses) as (store, blobs), opened(*embedded(tmp_path / "copy")) as (rows, archives):
-            publisher = Publisher(store, blobs, now_millis, None)
+            publisher = publisher_of(store, blobs)
             for number in range(3):
-                await publisher.publish(LOCAL, archive(f"skill-{number}", "1.0.0"), PublishRequest())
+                await publish_archive(publisher, archive(f"skill-{number}", "1.0.0"))
 
             async def publish() -> None:
-                await publisher.publish(LOCAL, archive("aaa-late", "1.0.0"), PublishRequest())
+                await publish_archive(publisher, archive("aaa-late", "1.0.0"))
 
             done = await copy_registry(
                 (store, blobs), (rows, cast("BlobStore", Interrupted(archives, after="put", do=publish)))
@@ -237,12 +251,12 @@ def test_an_older_backup_is_restored_into_the_registry_it_was_made_from(addresse
 
     async def work() -> None:
         async with location.open() as (store, blobs):
-            publisher = Publisher(store, blobs, now_millis, None)
-            await publisher.publish(LOCAL, archive("pdf", "1.0.0"), PublishRequest())
+            publisher = publisher_of(store, blobs)
+            await publish_archive(publisher, archive("pdf", "1.0.0"))
         await backup(location, folder)
         async with location.open() as (store, blobs):
-            publisher = Publisher(store, blobs, now_millis, None)
-            await publisher.publish(LOCAL, archive("pdf", "2.0.0"), PublishRequest())
+            publisher = publisher_of(store, blobs)
+            await publish_archive(publisher, archive("pdf", "2.0.0"))
         await restore(folder, location)
         async with location.open() as (store, blobs):
             package = await store.find_package("skill", "pdf")
@@ -265,8 +279,8 @@ def test_a_publish_of_bytes_that_garbage_collection_is_about_to_delete_keeps_its
             await blobs.put(admitted.archive_name, admitted.archive)
 
             async def publish() -> None:
-                publisher = Publisher(store, blobs, now_millis, None)
-                await publisher.publish(LOCAL, data, PublishRequest())
+                publisher = publisher_of(store, blobs)
+                await publish_archive(publisher, data)
 
             racing = Interrupted(blobs, after="names", do=publish)
             done = await delete_unused_archives(store, cast("BlobStore", racing), now=LATER)
@@ -280,8 +294,8 @@ def test_garbage_collection_between_the_archive_and_its_rows_costs_no_archive(ad
     async def work() -> None:
         async with opened(*addresses) as (store, blobs):
             collect = partial(delete_unused_archives, store, blobs, now=LATER)
-            publisher = Publisher(store, cast("BlobStore", Interrupted(blobs, after="put", do=collect)), now_millis, None)
-            outcome = await publisher.publish(LOCAL, archive("pdf", "1.0.0"), PublishRequest())
+            publisher = publisher_of(store, cast("BlobStore", Interrupted(blobs, after="put", do=collect)))
+            outcome = await publish_archive(publisher, archive("pdf", "1.0.0"))
             assert outcome.created
             assert [await blobs.has(name) async for name in store.archives()] == [True]
 
@@ -291,13 +305,13 @@ def test_garbage_collection_between_the_archive_and_its_rows_costs_no_archive(ad
 def test_publishes_and_garbage_collection_at_once_lose_no_archive(addresses: tuple[str, str]) -> None:
     async def work() -> None:
         async with opened(*addresses) as (store, blobs):
-            publisher = Publisher(store, blobs, now_millis, None)
+            publisher = publisher_of(store, blobs)
             packed = [archive(f"skill-{number}", "1.0.0") for number in range(12)]
             for data in packed:
                 admitted = admit(data, kind=PackageKind.SKILL, scanner=None)
                 await blobs.put(admitted.archive_name, admitted.archive)
             await asyncio.gather(
-                *(publisher.publish(LOCAL, data, PublishRequest()) for data in packed),
+                *(publish_archive(publisher, data) for data in packed),
                 *(delete_unused_archives(store, blobs, now=LATER) for _ in range(4)),
             )
             names = [name async for name in store.archives()]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from metier.registry.domain.access import new_token_text
 from metier.registry.domain.registry import RequestRates
+from metier.registry.domain.tokens import new_token_text
 from metier.registry.server.rate_limits import RateLimiter
 from registry.builders import archive, site
 
