@@ -165,15 +165,16 @@ class Stage:
         return found
 
     def claims(self, row: str, level: IsolationLevel, guard: Guard, *, features: SandboxFeatures | None = None) -> bool:
-        """Returns True if the level claims this guard. If not, its results and the table say so too."""
+        """Returns True if the level claims this guard. If not, its results and the table say so too.
+
+        The table is about this machine as it is, so a run with other `features` is not noted in it.
+        """
         isolation = Runner(level=level, features=features).best() if features else AVAILABLE[level]
         assert isolation
-        if isolation.has(guard):
-            note(row, level, "held")
-            return True
-        assert guard.value in isolation.missing
-        note(row, level, "not claimed")
-        return False
+        assert (guard.value in isolation.missing) != isolation.has(guard)
+        if not features:
+            note(row, level, "held" if isolation.has(guard) else "not claimed")
+        return isolation.has(guard)
 
     @contextmanager
     def listening(self, family: int, kind: int, address: Any) -> Iterator[socket.socket]:
