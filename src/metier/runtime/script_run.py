@@ -33,7 +33,7 @@ class Limits:
     argument_bytes: int = 4096
     """Of all arguments together, in UTF-8."""
     memory_bytes: int = 1024 * 1024 * 1024
-    """Of each process, enforced by the kernel, and of all of them together, checked every 50 ms."""
+    """Of each process, and of all of them together with their shared memory: by a cgroup, or checked every 50 ms."""
     processes: int = 64
     """Threads count too."""
     open_files: int = 256

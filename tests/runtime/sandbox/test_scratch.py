@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from metier.runtime.sandbox import scratch
+from metier.runtime.sandbox.folder_lock import make_locked
 
 
 def test_any_tree_can_be_removed(tmp_path: Path) -> None:
@@ -45,3 +46,44 @@ def test_a_mirror_holds_the_checked_script_and_links_to_everything_beside_it(tmp
     assert (mirror / "scripts/lib.py").read_text() == "lib"
     assert (mirror / "assets/a.txt").read_text() == "asset"
     assert not (mirror / "scripts/deep/run.py").is_symlink()
+
+
+def usage(folder: Path, limit: int = 10_000) -> scratch.ScratchUsage:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        return scratch.measure(descriptor, limit)
+    finally:
+        os.close(descriptor)
+
+
+def test_every_folder_is_measured_however_many_there_are(tmp_path: Path) -> None:
+    for number in range(500):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "file").write_bytes(b"x")
+    found = usage(tmp_path)
+    assert found.files == 1000
+    assert usage(tmp_path, limit=999).files > 999
+
+
+def test_folders_too_deep_to_follow_exceed_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "/".join("d" * 100)).mkdir(parents=True)
+    assert usage(tmp_path).files == 100
+    (tmp_path / "/".join("d" * 300)).mkdir(parents=True)
+    assert usage(tmp_path).files > 10_000
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside/inner").mkdir(parents=True)
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch/link").symlink_to(tmp_path / "outside")
+    assert usage(tmp_path / "scratch").files == 1
+
+
+def test_leftovers_of_dead_runs_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    dead, alive, other = (tmp_path / name for name in ("metier-0123456789abcdef", "metier-fedcba9876543210", "metier-notes"))
+    for folder in (dead, other):
+        (folder / "scratch").mkdir(parents=True)
+    lock = make_locked(str(alive))
+    scratch.remove_abandoned(str(tmp_path))
+    os.close(lock)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [alive.name, other.name]

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 
-from .system import readable, system_links
+from .system import masked, readable, system_links
 
 __all__ = ["FIX", "SCRATCH", "arguments", "find"]
 
@@ -43,6 +43,8 @@ def arguments(
     for path in (*(path for path in base if path not in links), *_outermost(also_readable), skill):
         words += ["--ro-bind", path, path]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
+    for path in masked():
+        words += ["--ro-bind", "/dev/null", path]
     # Otherwise a script could fill memory through the new root and /dev, and a script of root could write to /proc/sys, where
     # the kernel checks the user id and not a capability.
     words += ["--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", skill]

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from metier.values import dataclass
 
-__all__ = ["Guard", "Isolation", "IsolationLevel", "isolation_at"]
+__all__ = ["SCOPED_SIGNALS", "Guard", "Isolation", "IsolationLevel", "isolation_at"]
 
 
 class IsolationLevel(StrEnum):
@@ -32,6 +32,7 @@ class Guard(StrEnum):
     SCRIPT = "the checked script runs"
     OUTPUT = "output cap"
     TREE = "no process outlives the run"
+    SUPERVISION = "the script cannot end its supervisor"
     RESIDUE = "nothing left on disk"
     SKILL = "skill folder unchanged or reported"
     LIMITS = "limits of time, files and memory"
@@ -41,13 +42,15 @@ class Guard(StrEnum):
     MODES = "modes and times kept"
     NETWORK = "network off"
     SOCKETS = "no sockets of other programs"
-    PROCESSES = "other processes hidden"
+    PROCESSES = "environment and memory of other processes hidden"
+    IDS = "ids of other processes hidden"
     SIGNALS = "no signals to other processes"
     SYSCALLS = "system call filter"
     NAMES = "names and sizes of other files hidden"
     MEMORY = "own IPC and shared memory"
     SCRATCH = "scratch size limited by the kernel"
     FORKS = "number of processes limited by the kernel"
+    RUN_MEMORY = "memory of all processes limited by the kernel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,33 +67,37 @@ class Isolation:
 
 _ALWAYS = (Guard.ENVIRONMENT, Guard.DESCRIPTORS, Guard.SCRIPT, Guard.OUTPUT, Guard.TREE, Guard.SKILL)
 _LIMITS = (*_ALWAYS, Guard.LIMITS, Guard.PRIVILEGES)
-_CONFINED = (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.RESIDUE, Guard.PROCESSES, Guard.SOCKETS)
+_FILES = (Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.RESIDUE)
+_CONFINED = (*_LIMITS, *_FILES, Guard.SUPERVISION, Guard.PROCESSES, Guard.SOCKETS, Guard.SYSCALLS, Guard.MEMORY)
 _GUARDS: dict[IsolationLevel, tuple[Guard, ...]] = {
-    IsolationLevel.NAMESPACE: (
-        *_CONFINED,
-        Guard.SIGNALS,
-        Guard.SYSCALLS,
-        Guard.NAMES,
-        Guard.MEMORY,
-        Guard.SCRATCH,
-        Guard.FORKS,
-    ),
-    IsolationLevel.LANDLOCK: (*_CONFINED, Guard.SYSCALLS, Guard.MEMORY),
+    IsolationLevel.NAMESPACE: (*_CONFINED, Guard.SIGNALS, Guard.IDS, Guard.NAMES, Guard.SCRATCH, Guard.FORKS),
+    IsolationLevel.LANDLOCK: _CONFINED,
     IsolationLevel.SEATBELT: (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.SOCKETS, Guard.SIGNALS),
     IsolationLevel.LIMITS: _LIMITS,
     IsolationLevel.OFF: _ALWAYS,
 }
 
 
-def isolation_at(level: IsolationLevel, *, network: bool = False, abi: int = 0, root: bool = False) -> Isolation:
-    """Returns the isolation of a level. `abi` is the version of Landlock. The kernel's limit of processes excludes `root`."""
+SCOPED_SIGNALS = 6
+"""The first version of Landlock that keeps signals inside. Before it, a filter protects the supervisor, and only that."""
+
+
+def isolation_at(
+    level: IsolationLevel, *, network: bool = False, abi: int = 0, root: bool = False, cgroup: bool = False
+) -> Isolation:
+    """Returns the isolation of a level. `abi` is the version of Landlock.
+
+    The kernel limits the number of processes in a namespace, except for `root`, and in a `cgroup`, whose memory it limits too.
+    """
     guards = set(_GUARDS[level])
     if level.strength >= IsolationLevel.SEATBELT.strength and not network:
         guards.add(Guard.NETWORK)
-    if level is IsolationLevel.LANDLOCK and abi >= 6:
+    if level is IsolationLevel.LANDLOCK and abi >= SCOPED_SIGNALS:
         guards.add(Guard.SIGNALS)
     if level is IsolationLevel.NAMESPACE and root:
         guards.discard(Guard.FORKS)
+    if cgroup:
+        guards |= {Guard.FORKS, Guard.RUN_MEMORY}
     return Isolation(
         level=level,
         layers=tuple(guard.value for guard in Guard if guard in guards),

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 
-from metier.runtime.sandbox.isolation import IsolationLevel
+from metier.runtime.sandbox.isolation import SCOPED_SIGNALS, IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import ScriptCommand
 from metier.values import dataclass
@@ -22,7 +22,7 @@ __all__ = ["SandboxFeatures", "plan_run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxFeatures:
-    """The sandbox features of this features, detected once."""
+    """The sandbox features of this machine, detected once."""
 
     bwrap: str | None = None
     abi: int = 0
@@ -30,6 +30,8 @@ class SandboxFeatures:
     zone: str | None = None
     temporary: str = ""
     """The folder of scratch folders, for levels that have them on disk."""
+    cgroup: bool = True
+    """Use a cgroup if one can be had. Otherwise memory and processes are measured."""
 
     @property
     def base(self) -> str:
@@ -58,6 +60,8 @@ def plan_run(
         "stdin": run.stdin,
         "outputs": list(run.outputs),
         "network": run.network,
+        "cgroup": features.cgroup,
+        "guarded": level is IsolationLevel.LANDLOCK and features.abi < SCOPED_SIGNALS,
         "limits": {name: value for name, value in asdict(limits).items() if name != "require"},
         "rlimits": [] if level is IsolationLevel.OFF else _rlimits(limits),
         "watched": level is not IsolationLevel.OFF and sys.platform == "linux",
@@ -72,7 +76,7 @@ def plan_run(
         request["filter"] = _filter(seccomp.FilterOptions(network=run.network))
         request["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
     elif level is IsolationLevel.LANDLOCK:
-        options = seccomp.FilterOptions(network=run.network, keep_modes=True, keep_queues=True, keep_sizes=features.abi < 3)
+        options = seccomp.FilterOptions(network=run.network, keep_files=True, keep_sizes=features.abi < 3)
         request["filter"] = _filter(options)
         request["abi"] = features.abi
         request["readable"] = [

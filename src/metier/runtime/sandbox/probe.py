@@ -1,4 +1,4 @@
-"""Probes which isolation levels this features has, by running a canary script at each one.
+"""Probes which isolation levels this machine has, by running a canary script at each one.
 
 A version number or an installed program proves nothing: namespaces may be forbidden, the program may be another one, or it may
 exit with success and run nothing. The canary must return a nonce that it gets as an argument, and must fail to read a file, to
@@ -51,7 +51,7 @@ _MUST_FAIL = {"read": Guard.HOME, "write": Guard.READ_ONLY, "skill": Guard.READ_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """One isolation level on this features. If it does not work: the reason, and how to fix it."""
+    """One isolation level on this machine. If it does not work: the reason, and how to fix it."""
 
     isolation: Isolation
     works: bool
@@ -66,7 +66,8 @@ def detect_features(*, bwrap: str | None = None, zone: str | None = None) -> San
 
 def probe_level(features: SandboxFeatures, level: IsolationLevel) -> ProbeResult:
     """Runs the canary at one level."""
-    claimed = isolation_at(level, abi=features.abi, root=os.geteuid() == 0)
+    root = os.geteuid() == 0
+    claimed = isolation_at(level, abi=features.abi, root=root)
     missing = _missing_requirement(features, level)
     if missing:
         return ProbeResult(isolation=claimed, works=False, reason=missing[0], fix=missing[1])
@@ -74,6 +75,7 @@ def probe_level(features: SandboxFeatures, level: IsolationLevel) -> ProbeResult
         seen = _run_canary(features, level)
     except (MetierError, OSError, EOFError, ValueError) as error:
         return ProbeResult(isolation=claimed, works=False, reason=str(error) or type(error).__name__, fix=_FIXES[level])
+    claimed = isolation_at(level, abi=features.abi, root=root, cgroup=seen["cgroup"] is True)
     leaks = [name for name, guard in _MUST_FAIL.items() if claimed.has(guard) and seen.get(name) is not False]
     if leaks:
         return ProbeResult(isolation=claimed, works=False, reason=f"the canary escaped: {', '.join(leaks)}", fix=_FIXES[level])
@@ -96,7 +98,7 @@ def _missing_requirement(features: SandboxFeatures, level: IsolationLevel) -> tu
     """Returns a reason that needs no run, with its fix."""
     linux = sys.platform == "linux"
     if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not linux:
-        return f"{level} needs Linux", "run it on Linux, or in a virtual features"
+        return f"{level} needs Linux", "run it on Linux, or in a virtual machine"
     if level is IsolationLevel.SEATBELT and not (sys.platform == "darwin" and os.access(seatbelt.PROGRAM, os.X_OK)):
         return "seatbelt needs macOS", "run it on a Mac"
     if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and this_architecture() is None:
@@ -135,4 +137,9 @@ def _run_canary(features: SandboxFeatures, level: IsolationLevel) -> dict[str, o
         if seen.get("nonce") != nonce:
             raise ValueError("another program ran instead of the canary")
         # It may have written to a private folder with the same path. Only writes to ours count.
-        return {**seen, "write": os.path.exists(f"{secret}.new"), "skill": os.path.exists(f"{folder}/canary")}
+        return {
+            **seen,
+            "cgroup": answer["cgroup"],
+            "write": os.path.exists(f"{secret}.new"),
+            "skill": os.path.exists(f"{folder}/canary"),
+        }

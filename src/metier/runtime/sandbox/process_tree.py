@@ -1,4 +1,4 @@
-"""All processes of one run: their number, their memory, and their end.
+"""All processes of one run, and their end.
 
 A process group is not enough: `setsid` leaves it. The supervisor is the subreaper of the run, so orphans become its children,
 and a child cannot hide from its parent.
@@ -9,19 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["ExitState", "TreeUsage", "end", "measure", "reap"]
+__all__ = ["ExitState", "children", "descendants", "end", "kill", "reap"]
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _SLOWEST_SWEEP = 0.05
-
-
-class TreeUsage(NamedTuple):
-    tasks: int
-    """Processes and threads, as the kernel's limit counts them."""
-    memory: int
-    """Bytes of private memory."""
+_REAPED_AT_ONCE = 500
+"""A script that starts processes as fast as they are reaped must not keep its supervisor from watching it."""
 
 
 class ExitState(NamedTuple):
@@ -32,24 +27,10 @@ class ExitState(NamedTuple):
     all_ended: bool = False
 
 
-def measure(root: int) -> TreeUsage:
-    """Returns the usage of all descendants of `root`, without itself."""
-    tasks = memory = 0
-    for pid in _descendants(root):
-        try:
-            tasks += len(os.listdir(f"/proc/{pid}/task"))
-            with open(f"/proc/{pid}/statm", "rb") as file:
-                words = file.read().split()
-            memory += (int(words[1]) - int(words[2])) * _PAGE
-        except (OSError, IndexError):
-            continue  # it ended meanwhile
-    return TreeUsage(tasks, memory)
-
-
 def reap(main: int, so_far: ExitState) -> ExitState:
-    """Reaps every child that has ended, without waiting."""
+    """Reaps children that have ended, without waiting."""
     status, peak, _ = so_far
-    while True:
+    for _ in range(_REAPED_AT_ONCE):
         try:
             pid, found, used = os.wait4(-1, os.WNOHANG)
         except ChildProcessError:
@@ -59,6 +40,7 @@ def reap(main: int, so_far: ExitState) -> ExitState:
         peak = max(peak, used.ru_maxrss * 1024)
         if pid == main:
             status = found
+    return ExitState(status, peak)
 
 
 def end(main: int, so_far: ExitState) -> ExitState:
@@ -66,21 +48,26 @@ def end(main: int, so_far: ExitState) -> ExitState:
     pause = 0.0005
     own = os.getpid()
     while not (so_far := reap(main, so_far)).all_ended:
-        for pid in _descendants(own):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                continue  # it has ended, or the next sweep finds it
+        kill(descendants(own))
         time.sleep(pause)
         pause = min(pause * 1.5, _SLOWEST_SWEEP)
     return so_far
 
 
-def _descendants(root: int) -> list[int]:
+def kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue  # it has ended, or the next sweep finds it
+
+
+def descendants(root: int) -> list[int]:
+    """Returns all processes below `root`, without itself."""
     found, pending = [], [root]
     try:
         while pending:
-            below = _children(pending.pop())
+            below = children(pending.pop())
             found += below
             pending += below
     except FileNotFoundError:
@@ -88,7 +75,7 @@ def _descendants(root: int) -> list[int]:
     return found
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     """Raises FileNotFoundError only if this kernel does not list children."""
     found: list[int] = []
     try:

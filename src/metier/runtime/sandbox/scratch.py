@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import NamedTuple
 
-__all__ = ["ScratchUsage", "collect", "make", "measure", "mirror", "remove"]
+from .folder_lock import lock_if_abandoned
+
+__all__ = ["ScratchUsage", "collect", "is_run_folder", "measure", "mirror", "remove", "remove_abandoned"]
+
+_RUN = re.compile(r"metier-[0-9a-f]{16}")
+_DEEPEST = 200
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -17,9 +23,17 @@ class ScratchUsage(NamedTuple):
     files: int
 
 
-def make(folder: str) -> None:
-    """Creates a private folder. Raises FileExistsError if the path exists."""
-    os.mkdir(folder, 0o700)
+def is_run_folder(path: str) -> bool:
+    """Returns True for the folder of a run, which `plan_run` has named."""
+    return _RUN.fullmatch(os.path.basename(path)) is not None
+
+
+def remove_abandoned(parent: str) -> None:
+    """Removes the folders of runs whose supervisor was killed together with its spawner."""
+    for name in os.listdir(parent):
+        if _RUN.fullmatch(name) and (lock := lock_if_abandoned(f"{parent}/{name}")) is not None:
+            remove(f"{parent}/{name}")
+            os.close(lock)
 
 
 def mirror(skill: str, script: str, data: bytes, into: str) -> None:
@@ -43,33 +57,62 @@ def mirror(skill: str, script: str, data: bytes, into: str) -> None:
 
 
 def measure(root: int, limit: int) -> ScratchUsage:
-    """Returns the usage of the folder. Stops counting after `limit` files."""
+    """Returns the usage of the folder. Stops after `limit` files; folders that are too deep to follow exceed it too."""
     size = files = 0
-    pending = [os.dup(root)]
+    path: list[tuple[int, list[str]]] = []  # from the root to here: each open folder, and those in it that are still to do
+    here = os.dup(root)
     try:
-        while pending and files <= limit:
-            here = pending.pop()
-            try:
-                with os.scandir(here) as entries:
-                    for entry in entries:
-                        files += 1
-                        if files > limit:
-                            break
-                        try:
-                            size += entry.stat(follow_symlinks=False).st_blocks * 512
-                            # Each pending folder needs a descriptor; a tree with more of them exceeds the limit anyway.
-                            if entry.is_dir(follow_symlinks=False) and len(pending) < 200:
-                                pending.append(os.open(entry.name, _DIRECTORY, dir_fd=here))
-                        except OSError:
-                            continue
-            except OSError:
-                continue
-            finally:
-                os.close(here)
+        while True:
+            if here >= 0:
+                sizes, names = _entries(here)
+                path.append((here, names))
+                size, files = size + sum(sizes), files + len(sizes)
+                if files > limit or len(path) > _DEEPEST:
+                    return ScratchUsage(size, limit + 1)
+            while path and not path[-1][1]:
+                os.close(path.pop()[0])
+            if not path:
+                return ScratchUsage(size, files)
+            above, names = path[-1]
+            here = _open_folder(above, names.pop())
     finally:
-        for left in pending:
+        for left, _ in path:
             os.close(left)
-    return ScratchUsage(size, files)
+
+
+def _entries(folder: int) -> tuple[list[int], list[str]]:
+    """Returns the bytes of each entry, and the names of the folders."""
+    sizes, names = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                sizes.append(entry.stat(follow_symlinks=False).st_blocks * 512)
+                if entry.is_dir(follow_symlinks=False):
+                    names.append(entry.name)
+            except OSError:
+                continue  # removed meanwhile
+    return sizes, names
+
+
+def _open_folder(above: int, name: str) -> int:
+    """Returns a descriptor, or -1. A folder whose owner cannot read it could hide anything, so it is made readable."""
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=above)
+    except PermissionError:
+        pass
+    except OSError:
+        return -1
+    place = -1
+    try:
+        # Not by its name: the script may have put a link in its place.
+        place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        os.chmod(f"/proc/self/fd/{place}", 0o700)
+        return os.open(f"/proc/self/fd/{place}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    finally:
+        if place >= 0:
+            os.close(place)
 
 
 def collect(root: int, paths: list[str], limit: int) -> tuple[list[tuple[str, bytes]], list[tuple[str, str]]]:

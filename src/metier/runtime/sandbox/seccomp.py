@@ -32,6 +32,7 @@ __all__ = [
     "assemble",
     "denied_calls",
     "filter_program",
+    "signals_to",
     "this_architecture",
 ]  # fmt: skip
 
@@ -44,7 +45,10 @@ _X32 = 0x40000000
 _AF_INET, _AF_INET6, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_TYPES = 2, 10, 1, 5, 0xF
 _CLONE_NEW = 0x7E020000  # NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-_FS_IOC_SETFLAGS, _FS_IOC_SETVERSION, _FS_IOC_FSSETXATTR = 0x40086602, 0x40087602, 0x401C5820
+_IOCTL_TYPES = (0x5400, 0x8900)
+_FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
+_F_SETOWN, _F_SETOWN_EX = 8, 15
+_PRIO_USER, _IOPRIO_WHO_USER = 2, 3
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 
 
@@ -86,21 +90,19 @@ class DeniedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """Differences between runs. Namespaces isolate modes and queues by themselves; Landlock does not."""
+    """Differences between runs. Namespaces isolate other files and processes by themselves; Landlock does not."""
 
     network: bool = False
-    keep_modes: bool = False
-    keep_queues: bool = False
+    keep_files: bool = False
     keep_sizes: bool = False
 
 
 def denied_calls(policy: FilterOptions) -> Iterator[DeniedCall]:
     yield from _always()
     yield from _sockets(network=policy.network)
-    if policy.keep_modes:
+    if policy.keep_files:
         yield from _modes()
-    if policy.keep_queues:
-        yield from _denied("shmget shmat msgget semget mq_open")
+        yield from _names()
     if policy.keep_sizes:
         # Landlock before ABI 3 does not stop truncation of a read-only file.
         yield from _denied("truncate creat")
@@ -157,16 +159,22 @@ def _always() -> Iterator[DeniedCall]:
     yield from _denied("lookup_dcookie kexec_load kexec_file_load init_module finit_module delete_module reboot swapon swapoff")
     yield from _denied("acct settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname iopl ioperm quotactl")
     yield from _denied("syslog vhangup")
+    # Queues, semaphores and segments outlive a process, are memory that no process has, and those of others have known numbers.
+    yield from _denied("shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl")
+    yield from _denied("mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr memfd_secret")
     # A filter cannot see the flags of clone3. libc falls back to clone.
     yield DeniedCall("clone", errno.EPERM, ArgumentTest(0, (0,), _CLONE_NEW, negated=True))
     yield DeniedCall("clone3", errno.ENOSYS)
     yield DeniedCall("ioctl", errno.EPERM, ArgumentTest(1, (_TIOCSTI, _TIOCLINUX)))
+    # Those of terminals, pipes and sockets are enough. File systems have some that make snapshots, or read other files' names.
+    yield DeniedCall("ioctl", errno.ENOTTY, ArgumentTest(1, _IOCTL_TYPES, 0xFF00, negated=True))
     # A process with our user id could change limits and priority of our other processes.
     others = ArgumentTest(0, (0,), negated=True)
     for name in ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"):
         yield DeniedCall(name, errno.EPERM, others)
-    for name in ("setpriority", "ioprio_set"):
+    for name, all_of_the_user in (("setpriority", _PRIO_USER), ("ioprio_set", _IOPRIO_WHO_USER)):
         yield DeniedCall(name, errno.EPERM, replace(others, argument=1))
+        yield DeniedCall(name, errno.EPERM, ArgumentTest(0, (all_of_the_user,)))
 
 
 def _sockets(*, network: bool) -> Iterator[DeniedCall]:
@@ -185,7 +193,27 @@ def _modes() -> Iterator[DeniedCall]:
     yield from _denied("utime utimes utimensat futimesat", 0)
     yield from _denied("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr", errno.EOPNOTSUPP)
     yield from _denied("fremovexattr removexattrat file_setattr", errno.EOPNOTSUPP)
-    yield DeniedCall("ioctl", errno.EOPNOTSUPP, ArgumentTest(1, (_FS_IOC_SETFLAGS, _FS_IOC_SETVERSION, _FS_IOC_FSSETXATTR)))
+
+
+def _names() -> Iterator[DeniedCall]:
+    # Landlock has no right for these either: they tell the names in other folders, the attributes of other files, and the
+    # state of other processes. Each error is one that programs expect from an old kernel or a simple file system.
+    yield from _denied("inotify_init inotify_init1 inotify_add_watch pidfd_open", errno.ENOSYS)
+    yield from _denied("getxattr lgetxattr fgetxattr getxattrat listxattr llistxattr flistxattr", errno.EOPNOTSUPP)
+    yield from _denied("listxattrat file_getattr", errno.EOPNOTSUPP)
+    yield DeniedCall("getsid", errno.EPERM, ArgumentTest(0, (0,), negated=True))
+
+
+def signals_to(pids: Iterable[int]) -> Iterator[DeniedCall]:
+    """Yields the rules that keep signals from these processes: by id, by group, to all, and by way of a descriptor."""
+    known = tuple(pids)
+    everyone = (*known, *(-pid & 0xFFFFFFFF for pid in known), 0xFFFFFFFF)
+    for name in ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
+        yield DeniedCall(name, errno.EPERM, ArgumentTest(0, everyone))
+    for name in ("tgkill", "rt_tgsigqueueinfo"):
+        yield DeniedCall(name, errno.EPERM, ArgumentTest(1, known))
+    yield DeniedCall("fcntl", errno.EPERM, ArgumentTest(1, (_F_SETOWN, _F_SETOWN_EX)))
+    yield DeniedCall("ioctl", errno.EPERM, ArgumentTest(1, (_FIOSETOWN, _SIOCSPGRP)))
 
 
 # The number of each call on x86_64, which has a table of its own, and on aarch64, which has the generic one. Calls added
@@ -222,7 +250,19 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16), "setxattrat": (463, 463),
     "removexattrat": (466, 466), "file_setattr": (469, 469),
     # memory and queues that outlive a process
-    "shmget": (29, 194), "shmat": (30, 196), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "shmdt": (67, 197), "semget": (64, 190),
+    "semop": (65, 193), "semtimedop": (220, 192), "semctl": (66, 191), "msgget": (68, 186), "msgsnd": (69, 189),
+    "msgrcv": (70, 188), "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182), "mq_timedreceive": (243, 183), "mq_notify": (244, 184), "mq_getsetattr": (245, 185),
+    "memfd_secret": (447, 447),
+    # names, attributes and states of others
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "inotify_add_watch": (254, 27), "pidfd_open": (434, 434),
+    "getxattr": (191, 8), "lgetxattr": (192, 9), "fgetxattr": (193, 10), "getxattrat": (464, 464),
+    "listxattr": (194, 11), "llistxattr": (195, 12), "flistxattr": (196, 13), "listxattrat": (465, 465),
+    "file_getattr": (468, 468), "getsid": (124, 156),
+    # signals, for a Landlock that does not know them
+    "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240), "fcntl": (72, 25),
     # files, for a Landlock that does not know truncation
     "truncate": (76, 45), "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "creat": (85, None),
 }  # fmt: skip

@@ -9,29 +9,33 @@ from __future__ import annotations
 
 import gc
 import os
-import select
 import signal
-import socket
 import sys
 
-from .supervisor import supervise
+from .cgroup import find_parent, remove_abandoned
+from .pool import Pool
 
 __all__ = ["main"]
 
 
 def main(descriptor: int, caller: int) -> None:
-    """Serves until the caller closes the connection or ends."""
+    """Serves until the caller closes the connection or ends, and then until the last run has ended."""
     os.setsid()
     os.set_inheritable(descriptor, False)
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     caller_pidfd = _watch(caller)
+    parent = None
     if sys.platform == "linux":
         # Imported before the first fork, so that no run pays for it.
         from . import kernel, landlock
 
-        landlock.abi()
+        if 0 < landlock.abi() < 6:  # as in isolation.SCOPED_SIGNALS, which takes too long to import here
+            from . import seccomp  # noqa: F401
         kernel.adopt_orphans()
+        parent = find_parent()
+        if parent:
+            remove_abandoned(parent)
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -39,96 +43,9 @@ def main(descriptor: int, caller: int) -> None:
     os.set_blocking(wake_write, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    _serve(_Pool(descriptor, caller_pidfd), wake)
-
-
-class _Pool:
-    """The busy supervisors, and the one that waits for a run."""
-
-    def __init__(self, descriptor: int, caller_pidfd: int) -> None:
-        self.descriptor = descriptor
-        self.caller_pidfd = caller_pidfd
-        self.taken, self._take = os.pipe()
-        self.pids: set[int] = set()
-        self.waiting = 0
-        self.is_reported = False
-
-    def add(self) -> None:
-        self.waiting = os.fork()
-        if self.waiting == 0:
-            try:
-                self._wait()
-            finally:
-                os._exit(0)
-        self.pids.add(self.waiting)
-
-    def _wait(self) -> None:
-        connection = socket.socket(fileno=self.descriptor)
-        message, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-        if not message or not descriptors:
-            return
-        connection.detach()
-        os.set_inheritable(descriptors[0], False)  # the script must not inherit it
-        if select.select([self.descriptor], [], [], 0)[0]:
-            self._report_busy()
-        with socket.socket(fileno=descriptors[0]) as run:
-            supervise(run, self.caller_pidfd, self._report_busy)
-
-    def _report_busy(self) -> None:
-        """Reports that this supervisor is busy. Without a queue, only after the script has started: a fork would delay it."""
-        if not self.is_reported:
-            self.is_reported = True
-            os.close(self.descriptor)
-            os.write(self._take, b"!")
-
-    def reap(self) -> None:
-        """Reaps supervisors. If one was killed, its processes are our children now, and are killed."""
-        lost = False
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
-            if pid in self.pids:
-                self.pids.discard(pid)
-                lost = lost or os.WIFSIGNALED(status)
-        if lost:
-            self._kill_orphans()
-
-    def _kill_orphans(self) -> None:
-        try:
-            with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-                orphans = set(map(int, file.read().split())) - self.pids
-        except OSError:
-            return
-        for pid in orphans:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
-
-
-def _serve(pool: _Pool, wake: int) -> None:
-    poll = select.poll()
-    poll.register(pool.descriptor, 0)  # the waiting supervisor reads it; we only watch for the end of the connection
-    for source in (wake, pool.taken, pool.caller_pidfd):
-        if source >= 0:
-            poll.register(source, select.POLLIN)
-    pool.add()
-    while True:
-        ready = [found for found, _ in poll.poll()]
-        if pool.descriptor in ready or pool.caller_pidfd in ready:
-            return
-        if pool.taken in ready:
-            os.read(pool.taken, 1)
-            pool.add()
-        if wake in ready:
-            os.read(wake, 4096)
-            pool.reap()
-            if pool.waiting not in pool.pids:
-                pool.add()
+    if "XDG_RUNTIME_DIR" in os.environ:
+        os.write(descriptor, b"+")  # systemd has started us; the caller waits for that
+    Pool(descriptor, caller_pidfd, parent).serve(wake)
 
 
 def _watch(caller: int) -> int:

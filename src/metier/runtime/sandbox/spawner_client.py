@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import marshal
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from typing import Any
 
 from metier.errors import UnavailableError
 
-from .supervisor import read_message, write_message
+from .messages import read_message, write_message
+from .scope import scope_words
 
 __all__ = ["send_request", "send_request_sync"]
 
@@ -27,8 +29,10 @@ sys.path.insert(0, sys.argv[3])
 from metier.runtime.sandbox.spawner import main
 main(int(sys.argv[1]), int(sys.argv[2]))
 """
+_SCOPE_SECONDS = 3.0
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 _STOP_SECONDS = 5.0
+_BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
 
 class _Spawner:
@@ -61,7 +65,10 @@ class _Spawner:
             if self.connection:
                 self.connection.close()
             if self.process:
-                self.process.wait(_STOP_SECONDS)
+                try:
+                    self.process.wait(_STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    pass  # it ends with the last run
             self.connection = self.process = None
 
     def forget(self) -> None:
@@ -75,15 +82,32 @@ class _Spawner:
 
     def _start(self) -> socket.socket:
         if self.connection is None:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-            with theirs:
-                words = [sys.executable, "-I", "-S", "-c", _CODE, str(theirs.fileno()), str(os.getpid()), _PACKAGES]
-                quiet = subprocess.DEVNULL
-                self.process = subprocess.Popen(
-                    words, stdin=quiet, stdout=quiet, stderr=quiet, cwd="/", env={}, pass_fds=[theirs.fileno()]
-                )
-            self.connection = ours
+            scope = scope_words(os.environ, user=os.geteuid()) if sys.platform == "linux" else []
+            self.process, self.connection = _spawn(scope)
+            if scope and not _has_started(self.connection):
+                self.process.kill()
+                self.process.wait()
+                self.connection.close()
+                self.process, self.connection = _spawn([])
         return self.connection
+
+
+def _spawn(scope: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with theirs:
+        words = [*scope, sys.executable, "-I", "-S", "-c", _CODE, str(theirs.fileno()), str(os.getpid()), _PACKAGES]
+        environment = {name: os.environ[name] for name in _BUS if scope and name in os.environ}
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(
+            words, stdin=quiet, stdout=quiet, stderr=quiet, cwd="/", env=environment, pass_fds=[theirs.fileno()]
+        )
+    return process, ours
+
+
+def _has_started(connection: socket.socket) -> bool:
+    """Returns False if the service manager did not start the spawner, or takes too long."""
+    ready, _, _ = select.select([connection], [], [], _SCOPE_SECONDS)
+    return bool(ready) and connection.recv(1) == b"+"
 
 
 _SPAWNER = _Spawner()

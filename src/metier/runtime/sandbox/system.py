@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from metier.errors import RefusedError
 
-__all__ = ["DEVICES", "PATH", "environment", "readable", "system_links"]
+__all__ = ["DEVICES", "PATH", "environment", "masked", "readable", "system_links"]
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -19,6 +19,12 @@ _SETTINGS = (
     "/etc/ssl/cert.pem", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates/extracted",
 )  # fmt: skip
 _NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
+# Tables of the kernel: other users' keys, addresses, and the state of all processes. Most are readable for root only.
+_TABLES = (
+    "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug",
+    "/proc/latency_stats", "/proc/slabinfo", "/proc/vmallocinfo", "/proc/pagetypeinfo", "/proc/kpagecount", "/proc/kpageflags",
+    "/proc/kpagecgroup",
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Each of these loads code or reveals the caller before the first line of the script runs.
 _FORBIDDEN = re.compile(
@@ -32,6 +38,11 @@ def readable(*, network: bool) -> tuple[str, ...]:
     """Returns the existing paths, links unresolved: on most systems /bin is a link into /usr."""
     wanted = (*_PROGRAMS, *_SETTINGS, *(_NETWORK if network else ()))
     return tuple(path for path in wanted if os.path.lexists(path))
+
+
+def masked() -> tuple[str, ...]:
+    """Returns the files of /proc that this user can read and that no script needs."""
+    return tuple(path for path in _TABLES if os.access(path, os.R_OK))
 
 
 def system_links(paths: Iterable[str]) -> dict[str, str]:

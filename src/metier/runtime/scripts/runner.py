@@ -76,7 +76,9 @@ class Runner:
                 rule="skill-changed",
                 hint="install the skill again; its files can no longer be trusted",
             )
-        isolation = isolation_at(level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0)
+        isolation = isolation_at(
+            level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"]
+        )
         return _outcome(report, isolation)
 
     def _prepare(self, run: ScriptRun) -> tuple[IsolationLevel, Mapping[str, object], object]:

@@ -243,6 +243,8 @@ def e16(facts):
         "parent": tried(os.kill, os.getppid(), signal.SIGURG),
         "limits": tried(call, prlimit, victim, resource.RLIMIT_NOFILE, struct.pack("QQ", 3, 3), None),
         "nice": tried(os.setpriority, os.PRIO_PROCESS, victim, 19), "cpu": tried(os.sched_setaffinity, victim, {0}),
+        "nice all": tried(os.setpriority, os.PRIO_USER, 0, os.getpriority(os.PRIO_PROCESS, 0)),
+        "io of all": tried(call, 30 if ARM else 251, 3, 0, 0),
         "pidfd": tried(lambda: signal.pidfd_send_signal(os.pidfd_open(victim), signal.SIGTERM)),
     }  # fmt: skip
 

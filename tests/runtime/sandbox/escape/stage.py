@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,15 +20,31 @@ from typing import Any
 import pytest
 
 from metier.runtime.sandbox.isolation import Guard, Isolation, IsolationLevel
+from metier.runtime.sandbox.plan import SandboxFeatures
+from metier.runtime.sandbox.probe import detect_features
 from metier.runtime.script_run import Limits, Outcome, ScriptRun
 from metier.runtime.scripts.runner import Runner
 
-__all__ = ["AVAILABLE", "LEVELS", "Stage", "at_every_level", "note", "scratch_folders", "survivors", "wait_until"]
+__all__ = [
+    "AVAILABLE",
+    "LEVELS",
+    "WAYS_TO_LIMIT",
+    "Stage",
+    "at_every_level",
+    "note",
+    "scratch_folders",
+    "survivors",
+    "wait_until",
+]
 
 AVAILABLE: dict[IsolationLevel, Isolation] = {found.level: found for found in Runner().available()}
 LEVELS = list(AVAILABLE)
+_HAS_CGROUP = any(found.has(Guard.RUN_MEMORY) for found in AVAILABLE.values())
+WAYS_TO_LIMIT: list[SandboxFeatures | None] = [None, replace(detect_features(), cgroup=False)][: 1 + _HAS_CGROUP]
+"""This machine, and if it has cgroups, the same machine without them: there memory and processes are measured."""
 at_every_level = pytest.mark.parametrize("level", LEVELS, ids=str)
-_ATTEMPTS = Path(__file__).with_name("attempts.py")
+_ATTEMPTS = [Path(__file__).with_name(name) for name in ("attempts.py", "attempts_on_limits.py")]
+_FIRST_ON_LIMITS = "e43"
 
 
 def note(row: str, level: IsolationLevel, held: str) -> None:
@@ -87,7 +103,8 @@ class Stage:
         self.skill = self.root / "skills" / "hostile"
         (self.skill / "scripts").mkdir(parents=True)
         (self.skill / "SKILL.md").write_text("---\nname: hostile\ndescription: Tries. Use when testing.\n---\nDo.\n")
-        shutil.copy(_ATTEMPTS, self.skill / "scripts/attempts.py")
+        for script in _ATTEMPTS:
+            shutil.copy(script, self.skill / "scripts")
         self.canaries = [self.home / name for name in (".ssh/id_rsa", ".aws/credentials", ".netrc", ".mozilla/logins.json")]
         for path in self.canaries:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,14 +116,16 @@ class Stage:
         about: dict[str, object] = {"canaries": paths, "home": str(self.home), "skill": str(self.skill), "nonce": self.nonce}
         return {**about, "host": os.getpid(), "sid": os.getsid(0), **more}
 
-    def run(self, name: str, level: IsolationLevel, *, facts: dict[str, object] | None = None, **more: Any) -> ScriptRun:
+    def run(self, name: str, level: IsolationLevel, *, facts: Mapping[str, object] | None = None, **more: Any) -> ScriptRun:
         limits = replace(Limits(seconds=60, argument_bytes=1 << 16, require=level), **more.pop("limits", {}))
         words = (name, json.dumps(self.facts(**(facts or {}))), *more.pop("arguments", ()))
-        return ScriptRun(folder=str(self.skill), script="scripts/attempts.py", arguments=words, limits=limits, **more)
+        script = _ATTEMPTS[name[0] == "e" and name[1:3].isdigit() and name >= _FIRST_ON_LIMITS].name
+        return ScriptRun(folder=str(self.skill), script=f"scripts/{script}", arguments=words, limits=limits, **more)
 
-    def attempt(self, name: str, level: IsolationLevel, *, facts: dict[str, object] | None = None, **more: Any) -> Outcome:
+    def attempt(self, name: str, level: IsolationLevel, *, facts: Mapping[str, object] | None = None, **more: Any) -> Outcome:
         """Runs one attempt to its end. Its output must not contain the canary."""
-        outcome = asyncio.run(Runner(level=level).run(self.run(name, level, facts=facts, **more)))
+        runner = Runner(level=level, features=more.pop("features", None))
+        outcome = asyncio.run(runner.run(self.run(name, level, facts=facts, **more)))
         assert outcome.isolation.level is level
         if outcome.isolation.has(Guard.HOME):
             assert self.canary not in outcome.stdout + outcome.stderr
@@ -145,15 +164,17 @@ class Stage:
             )
         return found
 
-    def claims(self, row: str, level: IsolationLevel, guard: Guard) -> bool:
-        """Returns True if the level claims this guard. If not, its results and the table say so too."""
-        isolation = AVAILABLE[level]
-        if isolation.has(guard):
-            note(row, level, "held")
-            return True
-        assert guard.value in isolation.missing
-        note(row, level, "not claimed")
-        return False
+    def claims(self, row: str, level: IsolationLevel, guard: Guard, *, features: SandboxFeatures | None = None) -> bool:
+        """Returns True if the level claims this guard. If not, its results and the table say so too.
+
+        The table is about this machine as it is, so a run with other `features` is not noted in it.
+        """
+        isolation = Runner(level=level, features=features).best() if features else AVAILABLE[level]
+        assert isolation
+        assert (guard.value in isolation.missing) != isolation.has(guard)
+        if not features:
+            note(row, level, "held" if isolation.has(guard) else "not claimed")
+        return isolation.has(guard)
 
     @contextmanager
     def listening(self, family: int, kind: int, address: Any) -> Iterator[socket.socket]:

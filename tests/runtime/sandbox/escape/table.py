@@ -28,7 +28,12 @@ ROWS = {
     "E31": "preload, startup files, shadowed modules", "E32": "type into the terminal", "E33": "namespaces, mounts, chroot",
     "E34": "io_uring, bpf, keyrings ...", "E35": "32-bit and x32 calls", "E36": "code made at run time", "E37": "another run's files",
     "E38": "shell in an argument", "E39": "imitate our result", "E40": "a fake sandbox program", "E41": "fifty runs at once",
-    "E42": "leave files or shared memory behind",
+    "E42": "leave files or shared memory behind", "E43": "shared memory and memfds past the limit",
+    "E44": "shared memory that no process shows", "E45": "output that keeps the watch busy",
+    "E46": "System V and POSIX queues, semaphores, segments", "E47": "names by inotify, extended attributes",
+    "E48": "outlive a killed supervisor", "E49": "kill the supervisor, at each Landlock ABI",
+    "E50": "a planted interpreter", "E51": "scratch: unlinked files, many and deep folders", "E52": "ioctls of file systems",
+    "E53": "find other processes by their id", "E54": "tables of the kernel in /proc",
 }  # fmt: skip
 
 
