@@ -25,8 +25,8 @@ def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open(shared / "installed.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "done").exists():
-            words = [*find_uv(), "sync", "--quiet", "--frozen", "--no-default-groups", "--no-editable", "--python", sys.executable]
-            words += [word for extra in EXTRAS for word in ("--extra", extra)]
+            words = [*find_uv(), "sync", "--quiet", "--frozen", "--no-default-groups", "--no-editable"]
+            words += ["--python", sys.executable, *(word for extra in EXTRAS for word in ("--extra", extra))]
             environment = {**child_environment(), "UV_PROJECT_ENVIRONMENT": str(folder)}
             subprocess.run(words, cwd=ROOT, env=environment, check=True)
             (folder / "done").touch()

@@ -28,7 +28,8 @@ _TYPED = re.compile(r"\[\[(.+?)\]\]\n?")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>]|\x1b[()][0-9A-B]")
 _PROMPT = re.compile(r"journey (\d+)> \Z")
 _KEYS = {
-    "Enter": "\r", "Space": " ", "Down": "\x1b[B", "Up": "\x1b[A", "Tab": "\t", "Esc": "\x1b", "Ctrl-C": "\x03", "Ctrl-D": "\x04",
+    "Enter": "\r", "Space": " ", "Down": "\x1b[B", "Up": "\x1b[A", "Tab": "\t", "Esc": "\x1b",
+    "Ctrl-C": "\x03", "Ctrl-D": "\x04",
 }  # fmt: skip
 _PATIENCE = 120.0
 _COLUMNS = 120
