@@ -4,7 +4,7 @@ A journey is Markdown. In its `console` blocks
 
 - a line that begins with `$ ` is typed at the shell's prompt; `\\` at its end continues it;
 - `[[text]]` is typed at a question of the program, followed by Enter; `[[Space]]`, `[[Down]]`, `[[Ctrl-C]]` and so on are keys;
-- the rest is all that the command prints, line by line; `...` stands for any text;
+- the rest is what the screen shows when the command has ended, line by line; `...` stands for any text;
 - `(exit 3)` on a line of its own is the exit status of the command before it, which is 0 otherwise.
 
 A `file NAME` block writes a file into the current folder. One shell runs the whole page, so `cd` and variables last.
@@ -14,25 +14,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pexpect
+import pyte
 
 __all__ = ["JourneyError", "ShellTerminal", "run_journey"]
 
 _BLOCK = re.compile(r"^```(console|file [^\n]+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"^\(exit (\d+)\)\n?", re.MULTILINE)
-_TYPED = re.compile(r"\[\[(.+?)\]\]\n?")
-_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>]|\x1b[()][0-9A-B]")
-_PROMPT = re.compile(r"journey (\d+)> \Z")
+_TYPED = re.compile(r"\[\[(.+?)\]\]")
+_PROMPT = re.compile(r"journey (\d+)>\s*\Z")
 _KEYS = {
     "Enter": "\r", "Space": " ", "Down": "\x1b[B", "Up": "\x1b[A", "Tab": "\t", "Esc": "\x1b",
     "Ctrl-C": "\x03", "Ctrl-D": "\x04",
 }  # fmt: skip
 _PATIENCE = 120.0
-_COLUMNS = 120
+_COLUMNS = 160
+_ROWS = 2000
+"""Taller than the terminal that programs see, so that nothing scrolls out of sight."""
 
 
 class JourneyError(AssertionError):
@@ -69,9 +71,9 @@ class ShellTerminal:
     folder: Path
     environment: Mapping[str, str]
     transcript: str = ""
+    _screen: pyte.Screen = field(init=False)
 
     def __post_init__(self) -> None:
-        self._raw = ""
         self._child = pexpect.spawn(
             "/bin/bash",
             ["--norc", "--noprofile", "--noediting", "-i"],
@@ -82,28 +84,27 @@ class ShellTerminal:
             dimensions=(50, _COLUMNS),
             echo=False,  # the transcript says what is typed
         )
-        self._take(lambda screen: _PROMPT.search(screen), "the first prompt")
+        self._clear()
+        self._wait_for_prompt("")
 
     def run(self, command: str, expected: str) -> None:
-        """Types a command and its answers, and compares all that it prints and its exit status."""
-        wanted = _EXIT.search(expected)
-        self._say(f"$ {command}\n")
+        """Types a command and its answers, and compares the screen at its end and its exit status."""
+        self._clear()
+        self.transcript += f"$ {command}\n"
         self._child.sendline(command)
-        shown, *answers = _TYPED.split(_EXIT.sub("", expected))
-        for answer, following in zip(answers[::2], answers[1::2], strict=True):
-            pattern = re.compile(_pattern(shown.rstrip("\n")), re.DOTALL)
-            self._say(self._take(lambda screen, pattern=pattern: pattern.match(screen), shown)[0] + answer + "\n")
-            self._child.send(_KEYS.get(answer, f"{answer}\r"))
-            # A program that reads keys itself shows what was typed; the terminal's own echo is off.
-            shown = f"{following}"
-        found = self._take(lambda screen: _PROMPT.search(screen), shown)
+        status = _EXIT.search(expected)
+        shown = _EXIT.sub("", expected)
+        since = 0
+        for typed in _TYPED.finditer(shown):
+            since = self._wait_for_question(_last_words(shown[: typed.start()]), since)
+            self._child.send(_KEYS.get(typed[1], f"{typed[1]}\r"))
+        found = self._wait_for_prompt(shown)
         printed = found.string[: found.start()]
-        self._say(printed)
-        if not re.fullmatch(_pattern(shown) + r"\s*", printed, re.DOTALL):
+        self.transcript += printed
+        if not re.fullmatch(_pattern(shown), printed, re.DOTALL):
             self._fail(f"`{command}` printed something else", shown)
-        status = int(wanted[1]) if wanted else 0
-        if int(found[1]) != status:
-            self._fail(f"`{command}` ended with exit status {found[1]}, not {status}", shown)
+        if found[1] != (status[1] if status else "0"):
+            self._fail(f"`{command}` ended with exit status {found[1]}", expected)
 
     def write_file(self, name: str, text: str) -> None:
         here = Path(os.readlink(f"/proc/{self._child.pid}/cwd"))
@@ -113,33 +114,57 @@ class ShellTerminal:
     def close(self) -> None:
         self._child.close(force=True)
 
-    def _take(self, match: Callable[[str], re.Match[str] | None], expected: str) -> re.Match[str]:
-        """Reads until the unread text matches, and consumes that much."""
-        while True:
-            screen = _clean(self._raw)
-            found = match(screen)
-            if found:
-                self._raw = screen[found.end() :]
-                return found
-            try:
-                self._raw += self._child.read_nonblocking(65536, timeout=_PATIENCE)
-            except (pexpect.TIMEOUT, pexpect.EOF):
-                self._say(screen)
-                self._fail("the program waits, or has ended", expected)
+    def _clear(self) -> None:
+        self._screen = pyte.Screen(_COLUMNS, _ROWS)
+        self._stream = pyte.Stream(self._screen)
 
-    def _say(self, text: str) -> None:
-        self.transcript += text
+    def _lines(self) -> list[str]:
+        """Returns the lines down to the last one that is not empty."""
+        used = max((row for row, line in self._screen.buffer.items() if line), default=-1) + 1
+        return [line.rstrip() for line in self._screen.display[: max(used, self._screen.cursor.y + 1)]]
+
+    def _wait_for_question(self, words: str, since: int) -> int:
+        """Waits until a line shows these words; returns its number. Earlier lines are answered questions."""
+        while True:
+            for number, line in enumerate(self._lines()):
+                if number >= since and words in line:
+                    return number
+            self._read(words)
+
+    def _wait_for_prompt(self, expected: str) -> re.Match[str]:
+        while True:
+            found = _PROMPT.search("\n".join(self._lines()))
+            if found:
+                return found
+            self._read(expected)
+
+    def _read(self, expected: str) -> None:
+        try:
+            self._stream.feed(self._child.read_nonblocking(65536, timeout=_PATIENCE))
+        except (pexpect.TIMEOUT, pexpect.EOF):
+            self.transcript += "\n".join(self._lines())
+            self._fail("the program waits, or has ended", expected)
 
     def _fail(self, reason: str, expected: str) -> None:
         raise JourneyError(f"{reason}\n--- expected\n{expected}\n--- transcript\n{self.transcript}")
 
 
+def _last_words(text: str) -> str:
+    """Returns the literal text on the line of a question."""
+    line = _TYPED.split(text)[-1].rpartition("\n")[2]
+    return line.rpartition("...")[2].strip()
+
+
 def _pattern(expected: str) -> str:
-    lines = "\n".join(line.rstrip() for line in expected.split("\n"))
-    return r"\n?" + ".*?".join(re.escape(part) for part in lines.split("..."))
+    """Returns the regular expression for a screen: `...` is anything, an answer is shown or not."""
+    first, *rest = _TYPED.split(expected.rstrip("\n"))
+    pattern = _literal(first.rstrip())
+    for answer, following in zip(rest[::2], rest[1::2], strict=True):
+        echo = "" if answer in _KEYS else f"(?:{re.escape(answer)})?"
+        # With the terminal's echo off, the end of an answered line does not show either.
+        pattern += rf"\s*{echo}\s*{_literal(following.strip())}"
+    return rf"{pattern}\s*"
 
 
-def _clean(raw: str) -> str:
-    """Returns the text as a terminal shows it, line by line: no colours, and only what was written last over a line."""
-    lines = _ESCAPE.sub("", raw).replace("\r\n", "\n").split("\n")
-    return "\n".join([*(line.rpartition("\r")[2].rstrip() for line in lines[:-1]), lines[-1].rpartition("\r")[2]])
+def _literal(text: str) -> str:
+    return ".*?".join(re.escape(part) for part in text.split("..."))
