@@ -49,6 +49,8 @@ class MetierError(Exception):
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
+    retryable = False
+    """The same call may succeed later."""
 
     def __init__(self, message: str, *, hint: str) -> None:
         super().__init__(message)
