@@ -49,6 +49,8 @@ class MetierError(Exception):
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
+    retryable = False
+    """The same call may succeed later."""
 
     def __init__(self, message: str, *, hint: str) -> None:
         super().__init__(message)
@@ -141,16 +143,35 @@ class ToolFailedError(MetierError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Returns the most similar known word; empty if none is similar."""
-    # Imported here: difflib is needed only for a message.
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(word, list(known), n=1)), "")
+    """Returns the known word that was probably meant: a typo or two away, or the only one that starts so; else empty."""
+    lower, names = word.lower(), list(known)
+    # A second typo is believed only in a long word: `init` is not a misspelt `lint`.
+    limit = 1 if len(lower) < 5 else 2
+    ranked = sorted((_edits(lower, each.lower()), each) for each in names if abs(len(each) - len(lower)) <= limit)
+    if ranked and ranked[0][0] <= limit:
+        return ranked[0][1]
+    longer = [each for each in names if len(lower) > 2 and each.lower().startswith(lower)]
+    return longer[0] if len(longer) == 1 else ""
 
 
 def suggested_name(text: str) -> str:
     """Returns a valid skill name close to the text; empty if it has no letter or digit."""
     return "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:64].strip("-")
+
+
+def _edits(left: str, right: str) -> int:
+    """Counts the insertions, deletions, replacements and swaps of neighbours that turn one word into the other."""
+    older: list[int] = []
+    above = list(range(len(right) + 1))
+    for i, char in enumerate(left):
+        row = [i + 1]
+        for j, other in enumerate(right):
+            cost = min(above[j + 1] + 1, row[j] + 1, above[j] + (char != other))
+            if i and j and char == right[j - 1] and other == left[i - 1]:
+                cost = min(cost, older[j - 1] + 1)
+            row.append(cost)
+        older, above = above, row
+    return above[-1]
 
 
 def _shown(text: str, limit: int = 80) -> str:

@@ -67,7 +67,8 @@ class Ran:
     @property
     def error(self) -> dict[str, Any]:
         error: dict[str, Any] = self.envelope["error"]
-        assert {"code", "message", "hint"} <= error.keys()
+        assert {"code", "message", "hint", "status", "retryable"} <= error.keys()
+        assert error["status"] == self.code
         return error
 
     def ok(self) -> Ran:

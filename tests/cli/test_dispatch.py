@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from importlib import import_module
 
 import click
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from cli.shell import Ran, Shell
 from metier.cli.core import dispatch
-from metier.cli.core.commands import GROUPS
+from metier.cli.core.commands import ALIASES, GROUPS, SECTIONS, expand_words, find_command
 
 # Exit codes, each with a command that ends with it: 0 ok, 1 problems found, 2 usage, 3 not found, 5 refused, 6 conflict.
 # 130 and 141 are in test_main; 4 (unavailable) is for networks, and no command here waits for one.
@@ -89,8 +90,8 @@ def test_every_exit_code_means_one_thing(furnished: Shell, code: int, name: str,
 
 
 def test_a_near_miss_is_answered_with_the_word_that_was_meant(furnished: Shell) -> None:
-    furnished("skil").failed(2, "did you mean 'skill'?")
-    furnished("skill", "lst").failed(2, "did you mean 'list'?")
+    furnished("skil").failed(2, "did you mean `metier skill`?")
+    furnished("skill", "lst").failed(2, "did you mean `metier skill list`?")
     furnished("skill", "show", "pfd").failed(3, "did you mean 'pdf'?")
     furnished("config", "get", "skills.denny").failed(3, "did you mean 'skills.deny'?")
     furnished("skill", "create", "My PDF_Tool!", "-d", "x").failed(2, "try 'my-pdf-tool'")
@@ -326,3 +327,84 @@ def test_a_body_full_of_escapes_is_whole_in_a_pipe_and_tame_on_a_terminal(shell:
     assert code == 0
     assert "\x1b[2J" not in text
     assert "[2Jtwo" in text
+
+
+def _all_commands() -> list[str]:
+    return sorted(f"{group} {name}".strip() for group, names in GROUPS.items() for name in names)
+
+
+def test_other_names_run_the_command_that_people_mean(furnished: Shell) -> None:
+    listing = furnished("skill", "list", "--json").data
+    for typed in (("ls",), ("list",), ("skill", "ls"), ("skills", "list"), ("--json", "list")):
+        ran = furnished(*typed, *(() if "--json" in typed else ("--json",)))
+        assert (ran.data, ran.envelope["command"]) == (listing, "skill list")
+    for typed in (("rm",), ("uninstall",), ("remove",), ("skill", "rm"), ("skill", "uninstall")):
+        assert furnished(*typed, "nope", "--json").envelope["command"] == "skill remove"
+    for typed in (("new",), ("init",), ("skill", "new"), ("skill", "init")):
+        assert furnished(*typed, "pdf", "-d", "x", "--json").envelope["command"] == "skill create"
+    for typed in (("add",), ("install",), ("skill", "add")):
+        assert furnished(*typed, "./nope", "--json").envelope["command"] == "skill install"
+
+
+def test_every_other_name_leads_to_a_command_and_hides_none() -> None:
+    for group, names in ALIASES.items():
+        for alias, full in names.items():
+            path, _, name = full.rpartition(" ")
+            assert name in GROUPS[path], full
+            assert alias not in GROUPS[group], alias
+
+
+def test_help_and_version_are_answered_however_they_are_asked_for(shell: Shell) -> None:
+    version = shell("--version").ok().out
+    assert [shell(*words).ok().out for words in (("-V",), ("version",))] == [version] * 2
+    page = shell("skill", "install", "--help").ok().out
+    for words in (("skill", "install", "-h"), ("install", "-h"), ("help", "install"), ("help", "skill", "install")):
+        assert shell(*words).ok().out == page
+    page = shell("skill", "--help").ok().out
+    for asked in (("skill",), ("skill", "-h"), ("skill", "help"), ("help", "skill")):
+        assert shell(*asked).ok().out == page
+    assert shell("help").ok().out == shell().ok().out == shell("-h").ok().out
+
+
+def test_a_wrong_word_is_answered_with_the_right_command_or_with_none(shell: Shell) -> None:
+    for word, meant in (
+        ("lint", "`metier skill lint`"),
+        ("show", "`metier skill show`"),
+        ("uninstal", "`metier skill remove`"),
+        ("serve", "`metier mcp serve` or `metier registry serve`"),
+        ("chatt", "`metier chat`"),
+    ):
+        shell(word).failed(2, f"did you mean {meant}?")
+    for word in ("frobnicate", "deploy", "x"):
+        shell(word).failed(2, "hint: see `metier --help`")
+
+
+def test_a_long_help_page_lists_every_command_once_by_task() -> None:
+    for group, sections in SECTIONS.items():
+        names = [name for _, section in sections for name in section]
+        shown = [find_command(group, name) for name in names]
+        assert len(set(shown)) == len(shown)
+        assert {(group, name) for name in GROUPS[group]} <= set(shown)
+
+
+@pytest.mark.parametrize("name", ["", *_all_commands()])
+def test_every_help_page_has_two_examples_that_can_be_typed(shell: Shell, name: str) -> None:
+    page = shell(*name.split(), "--help").ok().out
+    examples = [line.strip() for line in page.partition("\nExamples:\n")[2].split("\n\n")[0].splitlines()]
+    assert len(set(examples)) == 2
+    assert "--skills-dir PATH" not in page or not name
+    for example in examples:
+        words = shlex.split(example.rpartition(" | ")[2].partition(" >> ")[0].partition(" < ")[0])
+        if words[0] == "metier":
+            _parse(expand_words(words[1:]))
+
+
+def _parse(words: list[str]) -> None:
+    """Parses a command line without running it; click raises what it does not understand."""
+    command: click.Command = dispatch.root_command()
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None
+        command = found
+    if not isinstance(command, click.Group):
+        command.make_context(command.name, words)

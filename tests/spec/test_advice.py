@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import count_calls, skill_text
-from metier.spec import MemoryFiles, Problem, Report
+from metier.spec import SKILL_TEMPLATES, MemoryFiles, Problem, Report, SkillName, new_skill_files
 from metier.spec.advice import advise, find_overlaps, lint
 
 WHEN = "Fills PDF forms and lists their fields. Use when the user has a form to fill in."
@@ -484,3 +484,46 @@ def test_thousands_of_files_are_not_looked_through_for_every_mention() -> None:
     body = "".join(f"`references/gone{at}.md`\n" for at in range(20_000))
     files = MemoryFiles({"SKILL.md": f"---\nname: pdf\ndescription: {WHEN}\n---\n{body}".encode(), **contents})
     assert count_calls(lambda: advise(files, folder="pdf")) < 50 * (3_000 + 20_000)
+
+
+# --- unfinished text ---
+
+
+@pytest.mark.parametrize("template", SKILL_TEMPLATES)
+def test_an_untouched_template_is_not_finished(template: str) -> None:
+    files = MemoryFiles(new_skill_files(SkillName("pdf"), WHEN, template=template))
+    assert found(files, "SK221")
+
+
+def test_a_placeholder_that_was_replaced_is_not_reported() -> None:
+    assert not found(skill("Find out WHAT the user wants, and DO it.\n"), "SK221")
+
+
+@pytest.mark.parametrize(
+    "body", ["TODO: describe the errors.\n", "- TBD\n", "## FIXME (later)\n", "Use [TODO the right tool].\n"]
+)
+def test_a_note_to_yourself_gets_advice(body: str) -> None:
+    assert found(skill(body), "SK222")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "List every TODO comment of the code.\n",
+        "- `TODO:` starts a note.\n",
+        "```\nTODO: x\n```\n",
+        "No placeholders (TBD, TODO).\n",
+    ],
+)
+def test_a_skill_about_notes_gets_no_such_advice(body: str) -> None:
+    assert not found(skill(body), "SK222")
+
+
+def test_a_script_that_the_text_says_to_run_must_exist() -> None:
+    (problem,) = found(skill("Run `scripts/lint.sh` first.\n"), "SK206")
+    assert problem.message == "'scripts/lint.sh' is not in the skill"
+    assert not found(skill("The project keeps its own in `scripts/lint.sh`.\n"), "SK206")
+
+
+def test_a_home_folder_in_prose_is_one_machine_only() -> None:
+    assert found(skill("Open /home/bob/notes.txt first.\n"), "SK209")

@@ -10,6 +10,8 @@ import gc
 import os
 import sys
 
+from .core.commands import expand_words, usage
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +25,7 @@ _YOUNG_OBJECTS = 50_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = expand_words(list(sys.argv[1:] if argv is None else argv))
     if argv is None:
         # A short process keeps nearly all of its objects; frequent collections find nothing to free.
         gc.set_threshold(_YOUNG_OBJECTS)
@@ -68,14 +70,12 @@ def _discard_stdout() -> None:
 def _answer_without_click(words: list[str]) -> int | None:
     if "_METIER_COMPLETE" in os.environ:
         return None
-    if words == ["--version"]:
+    if words in (["--version"], ["-V"]):
         from metier import __version__
 
         sys.stdout.write(f"metier {__version__}\n")
         return 0
     if not words or words in (["--help"], ["-h"]):
-        from .core.commands import usage
-
         sys.stdout.write(usage("") + "\n")
         return 0
     if words[:2] == ["skill", "list"]:

@@ -15,6 +15,7 @@ from metier.errors import MetierError, RefusedError, UsageError
 from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, approval_digest
 from metier.sources import DiskFiles
 
+from .core.approval import APPROVAL_HELP, APPROVAL_PROMPT, read_approval
 from .core.dispatch import command
 from .core.result import Result
 from .core.skill_argument import entry_named
@@ -110,14 +111,13 @@ def ask_on_terminal() -> ApprovalHook | None:
         return None
 
     def ask(question: Question) -> ApprovalAnswer:
-        text = one_line(f"{question.skill} wants to use {question.request} ({question.reason}). Allow?")
-        answer = click.prompt(f"{text} [o]nce, [a]lways, [n]o", default="n", show_default=False, err=True)
-        return {
-            "o": ApprovalAnswer.ONCE,
-            "once": ApprovalAnswer.ONCE,
-            "a": ApprovalAnswer.ALWAYS,
-            "always": ApprovalAnswer.ALWAYS,
-        }.get(str(answer).lower(), ApprovalAnswer.NO)
+        click.echo(one_line(f"{question.skill} wants to use {question.request} ({question.reason})"), err=True)
+        while True:
+            typed = click.prompt(APPROVAL_PROMPT, default="", show_default=False, prompt_suffix="", err=True)
+            answer = read_approval(str(typed))
+            if answer is not None:
+                return answer
+            click.echo("\n".join(APPROVAL_HELP), err=True)
 
     return ask
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .ranker_judge import RankerTriggerJudge, RedescribedSkill, selector_with
     from .results_folder import ResultsFolder
     from .skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
+    from .starters import starter_evals, starter_tests
     from .triggers import JudgeChoice, Split, TriggerJudge, TriggerReport, TriggerResult, run_triggers
 
 _EXPORTS = {
@@ -98,6 +99,7 @@ _EXPORTS = {
         "find_skill_tests",
         "run_skill_tests",
     ),
+    "metier.evals.starters": ("starter_evals", "starter_tests"),
     "metier.evals.triggers": (
         "JudgeChoice",
         "Split",
@@ -161,6 +163,8 @@ __all__ = [
     "run_skill_tests",
     "run_triggers",
     "selector_with",
+    "starter_evals",
+    "starter_tests",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .scripts.interpreters import Interpreters
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
+    from .scripts.script import is_script
     from .session import Session, activated_by
     from .session_options import LazyRunner, LazySelector, ScriptRunner, SessionOptions, SessionServices, SkillSelector
     from .skill_access import RemoteFiles, approval_digest
@@ -134,6 +135,7 @@ _EXPORTS = {
     "metier.runtime.scripts.interpreters": ("Interpreters",),
     "metier.runtime.scripts.run_script": ("ScriptRequest",),
     "metier.runtime.scripts.runner": ("Runner", "check_argument_limits"),
+    "metier.runtime.scripts.script": ("is_script",),
     "metier.runtime.session": (
         "Session",
         "activated_by",
@@ -266,6 +268,7 @@ __all__ = [
     "error_text",
     "find_session",
     "in_thread",
+    "is_script",
     "object_schema",
     "otlp_telemetry",
     "parse_patterns",

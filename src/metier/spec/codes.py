@@ -161,6 +161,11 @@ CODES: dict[str, Code] = {
              "The catalog entry is paid by every conversation, used or not. About 100 tokens is what the standard has in mind."),
         Code("SK220", "menu-without-default", N, None,
              "A list of equal options makes the model choose by chance. Name one as the default and say when to leave it."),
+        Code("SK221", "template-placeholder", W, None,
+             "The text still has words of the template that the skill was created from. A model takes them for instructions."),
+        Code("SK222", "unfinished-note", W, None,
+             "TODO, FIXME and TBD are notes to yourself. A model reads them as instructions that it cannot follow.",
+             bad="## Errors\nTODO: describe the error codes", good="## Errors\nExit code 2 means that the input was wrong."),
 
         Code("SK301", "extension-shape", W, None, "A key that metier understands has a value of another shape than it expects."),
         Code("SK302", "trigger-pattern", W, W, "A pattern under `triggers.patterns` is not a regular expression."),

@@ -10,7 +10,7 @@ from .files import SKILL_FILE
 from .render import render_skill_file
 from .rules import MAX_DESCRIPTION_LENGTH
 
-__all__ = ["SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"]
+__all__ = ["SKILL_TEMPLATES", "UNFINISHED_DOCSTRING", "SkillTemplate", "new_skill_files"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +97,13 @@ Fill in `assets/report.md` and nothing else.
 Stop at the first failed check, say which one, and undo WHAT CAN BE UNDONE. Do not try a second way without asking.
 """
 
-_RUN = '''\
+UNFINISHED_DOCSTRING = "Describe in one line what the script does."
+_RUN = f'''\
 # /// script
 # requires-python = ">=3.11"
 # dependencies = []
 # ///
-"""Describe in one line what the script does."""
+"""{UNFINISHED_DOCSTRING}"""
 
 import argparse
 import json
@@ -116,7 +117,7 @@ def main() -> int:
     if not options.input:
         print("the input is empty", file=sys.stderr)
         return 2
-    json.dump({"input": options.input}, sys.stdout)
+    json.dump({{"input": options.input}}, sys.stdout)
     print()
     return 0
 

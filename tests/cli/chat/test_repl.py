@@ -148,11 +148,15 @@ def test_at_the_prompt_ctrl_c_only_clears_and_ctrl_d_quits(shell: Shell, screens
     assert "Traceback" not in screen.text
 
 
-@pytest.mark.parametrize(("key", "ran"), [("o", True), ("n", False)])
+@pytest.mark.parametrize(("key", "ran"), [("y", True), ("yes", True), ("n", False)])
 def test_an_approval_is_asked_in_between(shell: Shell, screens: list[Screen], key: str, ran: bool) -> None:
     screen = started(screens, shell, METIER_POLICY_SCRIPTS="ask")
     screen.type("please count the words")
-    screen.until(r"\? word-count wants to use Script\(scripts/count\.py\)[\s\S]*allow\? \[o\]nce, \[a\]lways, \[n\]o:")
+    screen.until(
+        r"\? word-count wants to use Script\(scripts/count\.py\)[\s\S]*Allow\? \[y\]es once, \[a\]lways, \[n\]o, \[\?\] help:"
+    )
+    screen.type("?")
+    screen.until(r"a, always  allow it until the skill changes")
     screen.type(key)
     shown = screen.until(r"and that is all")
     assert bool(re.search(r"✓ word-count_count", shown)) is ran

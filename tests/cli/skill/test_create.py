@@ -45,7 +45,7 @@ def test_a_description_that_is_not_utf_8_is_a_usage_error(shell: Shell) -> None:
 
 def test_on_a_terminal_it_asks_for_the_description(shell: Shell) -> None:
     child = shell.terminal("skill", "create", "pages")
-    child.expect("What does the skill do")
+    child.expect("What does it do")
     child.sendline("Reads pages. Use when asked.")
     child.expect("Created pages")
     child.expect(pexpect.EOF)

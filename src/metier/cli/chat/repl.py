@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metier.agents import AgentEngine, TurnFinished, TurnStatus
+from metier.cli.core.approval import APPROVAL_HELP, APPROVAL_PROMPT, read_approval
 from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.models import load_client, missing_extra
 from metier.runtime import ApprovalAnswer, ApprovalHook, Event, Question
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from .view import View
 
 __all__ = ["approval_prompt", "interruptible", "run_repl"]
-
-_ANSWERS = {"o": ApprovalAnswer.ONCE, "once": ApprovalAnswer.ONCE, "a": ApprovalAnswer.ALWAYS, "always": ApprovalAnswer.ALWAYS}
 
 
 async def interruptible(engine: AgentEngine, message: str) -> AsyncIterator[Event]:
@@ -69,12 +68,13 @@ def approval_prompt(current_view: Callable[[], View]) -> ApprovalHook:
             wants = f"{_escape(question.skill)} wants to use [bold]{_escape(str(question.request))}[/]"
             view.console.print(f"[yellow]?[/] {wants} [dim]({_escape(question.reason)})[/]")
             try:
-                typed = await _prompt("  allow? [o]nce, [a]lways, [n]o: ")
+                while (answer := read_approval(await _prompt(f"  {APPROVAL_PROMPT}"))) is None:
+                    view.console.print("\n".join(f"  {line}" for line in APPROVAL_HELP), markup=False)
             except (EOFError, KeyboardInterrupt):
-                typed = "n"
+                answer = ApprovalAnswer.NO
             finally:
                 view.resume()
-        return _ANSWERS.get(typed.strip().lower(), ApprovalAnswer.NO)
+        return answer
 
     return ask
 

@@ -1,11 +1,11 @@
-"""The table of all commands: where each one lives, and its one-line help.
+"""The table of all commands: where each one lives, its one-line help, its section on a help page, and its other names.
 
 `metier --help` is printed from this table alone, and a command's module is imported only when the command is used.
 """
 
 from __future__ import annotations
 
-__all__ = ["DEFAULTS", "GROUPS", "usage"]
+__all__ = ["ALIASES", "DEFAULTS", "GROUPS", "SECTIONS", "expand_words", "find_command", "usage"]
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "": {
@@ -54,7 +54,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "explain": ("metier.cli.skill.explain:explain", "Explain a problem code."),
         "enable": ("metier.cli.skill.enable:enable", "Enable a skill."),
         "disable": ("metier.cli.skill.enable:disable", "Disable a skill without removing it."),
-        "delete": ("metier.cli.skill.delete:delete", "Delete a skill's folder."),
+        "delete": ("metier.cli.skill.delete:delete", "Delete a skill that you wrote."),
         "remove": ("metier.cli.skill.remove:remove", "Remove an installed skill: folder, lock and agents."),
         "verify": ("metier.cli.skill.verify:verify", "Compare installed skills with the lock."),
         "outdated": ("metier.cli.skill.outdated:outdated", "Show which installed skills have a newer version."),
@@ -139,31 +139,135 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 }
 DEFAULTS = {"mcp": "serve"}
 """The command that runs when a group is called without one; MCP clients start `metier mcp`."""
+ALIASES: dict[str, dict[str, str]] = {
+    "": {
+        "install": "skill install",
+        "add": "skill install",
+        "list": "skill list",
+        "ls": "skill list",
+        "search": "skill search",
+        "find": "skill search",
+        "update": "skill update",
+        "upgrade": "skill update",
+        "remove": "skill remove",
+        "rm": "skill remove",
+        "uninstall": "skill remove",
+        "new": "skill create",
+        "init": "skill create",
+        "create": "skill create",
+        "publish": "skill publish",
+        "skills": "skill",
+        "agents": "agent",
+        "sessions": "session",
+    },
+    "skill": {
+        "add": "skill install",
+        "rm": "skill remove",
+        "uninstall": "skill remove",
+        "ls": "skill list",
+        "new": "skill create",
+        "init": "skill create",
+        "find": "skill search",
+        "upgrade": "skill update",
+    },
+    "agent": {"ls": "agent list", "new": "agent create", "rm": "agent delete", "remove": "agent delete"},
+    "session": {"ls": "session list", "rm": "session clear"},
+    "config": {"list": "config show", "ls": "config show"},
+}
+"""Other names by group, each with the full name of its command."""
+SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "": (
+        ("Use skills", ("install", "list", "search", "update", "remove")),
+        ("Write skills", ("new", "publish", "skill")),
+        ("Work with a model", ("run", "chat", "agent", "prompt", "mcp", "session", "stats")),
+        ("Share skills", ("registry", "login", "logout")),
+        ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
+    ),
+    "skill": (
+        ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
+        ("Install and update", ("install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
+        ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
+        ("Test and improve", ("test", "eval", "optimize")),
+        ("Share", ("search", "info", "versions", "publish", "yank", "unyank")),
+    ),
+}
+"""The commands of a long help page, by task. Other pages have one list."""
 _ABOUT = {
     "": "metier gives any agent the right skill at the right moment, safely.",
-    "skill": "Write, check, find and list skills.",
-    "agent": "Manage agents and their versions.",
-    "agent skill": "Add, remove and list the skills of an agent.",
-    "session": "List, show and clear sessions.",
-    "policy": "Show and change what skills may do.",
     "mcp": "Serve skills over the Model Context Protocol, and use those of other servers.",
-    "skill manage": "Enable, disable, update, remove and list skills.",
-    "registry": "Run your own registry.",
-    "registry key": "Manage the key that signs your releases.",
-    "registry token": "Create, list and revoke tokens of your registry.",
-    "cache": "Show and clean the cache of downloaded skills.",
-    "config": "Show and change settings.",
 }
+_GLOBAL_OPTIONS = (
+    ("--json", "Print one JSON object, for programs."),
+    ("--skills-dir PATH", "Search this folder instead of the project's own, and trust it."),
+    ("-h, --help", "Show the help of a command, with examples."),
+)
+
+
+def find_command(group: str, name: str) -> tuple[str, str] | None:
+    """Returns group and name of a command, also by one of its other names; None if the group has no such command."""
+    if name in GROUPS[group]:
+        return group, name
+    full = ALIASES.get(group, {}).get(name)
+    if full is None:
+        return None
+    path, _, last = full.rpartition(" ")
+    return path, last
+
+
+def expand_words(words: list[str]) -> list[str]:
+    """Returns the command line with full names: `ls` is `skill list`, `help chat` is `chat --help`.
+
+    Global options that stand before the command are moved behind it.
+    """
+    options, rest = _split_global_options(words)
+    if rest[:1] in (["help"], ["version"]):
+        rest = [*rest[1:], "--help"] if rest[0] == "help" else ["--version"]
+    path, used = "", 0
+    for word in rest:
+        found = find_command(path, word) if path in GROUPS else None
+        if found is None:
+            break
+        path, used = " ".join(filter(None, found)), used + 1
+    if used and rest[used:] == ["help"] and path in GROUPS:
+        rest[used:] = ["--help"]
+    return [*path.split(), *options, *rest[used:]]
 
 
 def usage(group: str) -> str:
     """Returns the help page of a group."""
     program = f"metier {group}".strip()
-    rows = GROUPS[group]
-    width = max(map(len, rows)) + 2
-    lines = [f"Usage: {program} COMMAND [ARGUMENTS]", "", f"  {_ABOUT[group]}", "", "Commands:"]
-    lines += [f"  {name:<{width}}{text}" for name, (_, text) in rows.items()]
-    lines += ["", "Options:", f"  {'--help':<{width}}Show this page; every command has one."]
-    if not group:
-        lines.append(f"  {'--version':<{width}}Print the version.")
-    return "\n".join(lines)
+    sections = SECTIONS.get(group) or (("Commands", tuple(GROUPS[group])),)
+    options = (*_GLOBAL_OPTIONS, ("-V, --version", "Print the version.")) if not group else _GLOBAL_OPTIONS[-1:]
+    width = max(len(name) for _, names in sections for name in names) + 2
+    lines = [f"Usage: {program} COMMAND [ARGUMENTS]", "", f"  {_about(group)}"]
+    for title, names in sections:
+        lines += ["", f"{title}:", *(f"  {name:<{width}}{_one_line_help(group, name)}" for name in names)]
+    width = max(len(name) for name, _ in options) + 2
+    lines += ["", "Options:" if group else "Options of every command:"]
+    lines += [f"  {name:<{width}}{text}" for name, text in options]
+    from .examples import EXAMPLES
+
+    return "\n".join([*lines, "", "Examples:", *(f"  {example}" for example in EXAMPLES[group])])
+
+
+def _about(group: str) -> str:
+    parent, _, name = group.rpartition(" ")
+    return _ABOUT.get(group) or GROUPS[parent][name][1]
+
+
+def _one_line_help(group: str, name: str) -> str:
+    path, last = find_command(group, name) or ("", "")
+    return GROUPS[path][last][1]
+
+
+def _split_global_options(words: list[str]) -> tuple[list[str], list[str]]:
+    """Splits off the global options that stand before the command."""
+    used = 0
+    while used < len(words):
+        if words[used] == "--json" or words[used].startswith("--skills-dir="):
+            used += 1
+        elif words[used] == "--skills-dir" and used + 1 < len(words):
+            used += 2
+        else:
+            break
+    return words[:used], words[used:]

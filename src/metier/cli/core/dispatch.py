@@ -30,7 +30,8 @@ import click
 from metier.app import App
 from metier.errors import MetierError, NotFoundError, UsageError, nearest
 
-from .commands import DEFAULTS, GROUPS, usage
+from .commands import ALIASES, DEFAULTS, GROUPS, find_command, usage
+from .examples import EXAMPLES
 from .renderer import render_error, render_result
 from .result import OutputError, Result
 
@@ -102,7 +103,14 @@ def command(group: str, name: str) -> Callable[[Callable[..., Result]], click.Co
 
         text = GROUPS[group][name][1]
         params = [*reversed(getattr(function, "__click_params__", ())), *_common_options()]
-        return click.Command(name, callback=call, params=params, help=function.__doc__ or text, short_help=text)
+        return _Command(
+            name,
+            callback=call,
+            params=params,
+            help=function.__doc__ or text,
+            short_help=text,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
 
     return wrap
 
@@ -112,10 +120,7 @@ def root_command() -> click.Group:
 
 
 def _common_options() -> list[click.Parameter]:
-    folder = click.Option(
-        ["--skills-dir"], type=click.Path(), help="Search this folder instead of the project's own, and trust it."
-    )
-    return [folder, click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object, for programs.")]
+    return [_GlobalOption(["--skills-dir"], type=click.Path()), _GlobalOption(["--json", "as_json"], is_flag=True)]
 
 
 def _invoke(words: list[str]) -> int:
@@ -138,11 +143,37 @@ def _invoke(words: list[str]) -> int:
     return 0
 
 
+class _GlobalOption(click.Option):
+    """An option of every command: `metier --help` describes it, and the pages of commands do not repeat it."""
+
+    def get_help_record(self, ctx: click.Context) -> None:  # noqa: ARG002
+        return None
+
+
+class _Command(click.Command):
+    """A command whose help page ends with examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        path = ctx.command_path.partition(" ")[2]
+        # `skill manage update` is `skill update`.
+        examples = EXAMPLES.get(path) or EXAMPLES[path.replace("skill manage", "skill")]
+        with formatter.section("Examples"):
+            for example in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+        formatter.write_paragraph()
+        formatter.write("--json and --skills-dir work with every command; see `metier --help`.\n")
+
+
 class _Group(click.Group):
     """A group that imports a command when it is called and prints its help from the table."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(name=path.rpartition(" ")[2] or "metier", invoke_without_command=True, callback=self._show_help)
+        super().__init__(
+            name=path.rpartition(" ")[2] or "metier",
+            invoke_without_command=True,
+            callback=self._show_help,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
         self.path = path
 
     def _show_help(self) -> None:
@@ -155,25 +186,26 @@ class _Group(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(GROUPS[self.path])
+        return [*GROUPS[self.path], *ALIASES.get(self.path, ())]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name not in GROUPS[self.path]:
+        found_name = find_command(self.path, name)
+        if found_name is None:
             return None
-        location = GROUPS[self.path][name][0]
+        group, name = found_name
+        location = GROUPS[group][name][0]
         if not location:
-            return _Group(f"{self.path} {name}".strip())
+            return _Group(f"{group} {name}".strip())
         module, _, attribute = location.partition(":")
         found: click.Command = getattr(import_module(module), attribute)
         return found
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in GROUPS[self.path]:
-            near = nearest(args[0], GROUPS[self.path])
+        if args and find_command(self.path, args[0]) is None:
             title = f"metier {self.path}".strip()
+            near = _nearest_command(self.path, args[0])
             raise UsageError(
-                f"{title} has no command {args[0]!r}",
-                hint=f"did you mean {near!r}?" if near else f"see `{title} --help`",
+                f"{title} has no command {args[0]!r}", hint=f"did you mean {near}?" if near else f"see `{title} --help`"
             )
         return super().resolve_command(ctx, args)
 
@@ -189,6 +221,18 @@ def _ask_grant(grant: Grant) -> bool:
 
     question = one_line(f"The settings of {grant.folder} want to {grant_purpose(grant.name, grant.host)}. Allow it?")
     return click.confirm(question, default=False, err=True)
+
+
+def _nearest_command(group: str, word: str) -> str:
+    """Returns the command that was probably meant: this name in another group, or a similar one in this group."""
+    if word in GROUPS["skill"]:
+        return f"`metier skill {word}`"
+    elsewhere = [f"`metier {path} {word}`" for path, names in GROUPS.items() if path and word in names]
+    if 0 < len(elsewhere) < 3:
+        return " or ".join(elsewhere)
+    here = {**{name: f"{group} {name}".strip() for name in GROUPS[group]}, **ALIASES.get(group, {})}
+    near = nearest(word, here)
+    return f"`metier {here[near]}`" if near else ""
 
 
 def _current_folder() -> str:

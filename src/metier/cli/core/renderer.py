@@ -74,7 +74,10 @@ def envelope(
     if error is None:
         body["data"] = data
     else:
-        body["error"] = {"code": error.code, "message": str(error), "hint": error.hint}
+        body["error"] = {
+            "code": error.code, "message": str(error), "hint": error.hint, "status": error.exit_status,
+            "retryable": error.retryable,
+        }  # fmt: skip
         if isinstance(error, InvalidSkillError):
             body["error"]["problems"] = [{slot: getattr(each, slot) for slot in each.__slots__} for each in error.report]
     if notes:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from metier.values import dataclass
 
-__all__ = ["Terminal", "cell_width", "one_line", "pad", "paint_diff", "plural", "strip_control_chars", "truncate"]
+__all__ = ["Terminal", "cell_width", "one_line", "pad", "paint_diff", "plural", "shorten", "strip_control_chars", "truncate"]
 
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -68,6 +68,11 @@ def truncate(text: str, width: int | None) -> str:
 def plural(number: int, noun: str) -> str:
     """Returns "1 skill" or "2 skills"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def shorten(path: str, home: str) -> str:
+    """Writes a path below the home folder with `~`."""
+    return f"~{path[len(home) :]}" if path.startswith(home + os.sep) else path
 
 
 def strip_control_chars(text: str) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import click
 
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.editor import edit_file
+from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal, one_line, shorten
 from metier.errors import ConflictError, InvalidSkillError, NotFoundError, UsageError
+from metier.evals import starter_evals, starter_tests
 from metier.sources import DiskFiles, write_skill_folder
 from metier.spec import (
     MAX_SKILL_FILE_BYTES,
@@ -26,21 +27,22 @@ from metier.spec import (
     check,
     fix_skill_file,
     new_skill_files,
+    parse,
 )
+
+from . import create_wizard
 
 __all__ = ["create"]
 
 
 @command("skill", "create")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("-d", "--description", help="What it does and when to use it.")
 @click.option(
     "-t",
     "--template",
     type=click.Choice(tuple(SKILL_TEMPLATES)),
-    default="basic",
-    show_default=True,
-    help="Template to start from.",
+    help="Template to start from.  [default: basic]",
 )
 @click.option("-f", "--file", "source", type=click.Path(), help="Start from this SKILL.md.")
 @click.option("--edit", is_flag=True, help="Open it in $EDITOR.")
@@ -49,9 +51,9 @@ __all__ = ["create"]
 def create(
     app: App,
     *,
-    name: str,
+    name: str | None,
     description: str | None,
-    template: str,
+    template: str | None,
     source: str | None,
     edit: bool,
     project: bool,
@@ -59,18 +61,28 @@ def create(
 ) -> Result:
     """Create a new skill.
 
-    On a terminal it asks for what is missing. The result is validated, and an existing skill is never overwritten.
+    On a terminal it asks for what is missing; without NAME it asks for everything. The result is validated, and an existing
+    skill is never overwritten.
     """
-    skill = SkillName(name)
     _is_text(description)
+    # Asked for nothing: the whole wizard. Otherwise only for what is missing.
+    wizard = name is None and can_ask()
+    skill = SkillName(name or _ask_name())
+    project = project or (
+        wizard and not parent and create_wizard.ask_place(shorten(app.installation.user_dir, app.paths.user_home))
+    )
     folder = _folder(app, skill, project=project, parent=parent)
     if os.path.lexists(folder):
-        # Before any question is asked; `write_skill_folder` checks again.
+        # Before more questions are asked; `write_skill_folder` checks again.
         raise ConflictError(f"{folder} already exists", hint="choose another name, or delete it first")
     if source is not None:
         files = {SKILL_FILE: _import_skill(os.path.join(app.folder, os.path.expanduser(source)), skill)}
     else:
-        files = new_skill_files(skill, description or _asked(), template=template)
+        text = description or _ask_description(skill)
+        template = template or (create_wizard.ask_template() if wizard else "basic")
+        files = new_skill_files(skill, text, template=template)
+    if wizard:
+        files |= _starters(files, create_wizard.ask_starters(has_scripts=any(path.startswith("scripts/") for path in files)))
     # A folder that was named, or the project's own, is in the project; the user's may be a link to anywhere.
     write_skill_folder(folder, files, inside=app.paths.inside(folder) if project or parent else None)
     if edit:
@@ -78,7 +90,9 @@ def create(
     report = check(DiskFiles(folder), folder=skill.text)
     # An unknown key is not valid, but loads in every client; an edit can make a file that does not load.
     usable = check(DiskFiles(folder), folder=skill.text, verdict=Verdict.LENIENT).ok
-    return _result(skill, folder, report, usable=usable)
+    # The next command finds it by name only where skills are searched.
+    target = os.path.relpath(folder, app.folder) if parent else skill.text
+    return _result(skill, folder, report, usable=usable, target=target, home=app.paths.user_home)
 
 
 def _is_text(description: str | None) -> None:
@@ -96,12 +110,26 @@ def _folder(app: App, name: SkillName, *, project: bool, parent: str | None) -> 
     return os.path.join(app.folder, os.path.expanduser(parent) if parent else app.installation.user_dir, name.text)
 
 
-def _asked() -> str:
-    if not sys.stdin.isatty():
+def _ask_name() -> str:
+    if not can_ask():
+        raise UsageError("a skill needs a name", hint="write: metier skill create NAME -d 'What it does. Use when ...'")
+    return create_wizard.ask_name()
+
+
+def _ask_description(skill: SkillName) -> str:
+    if not can_ask():
         raise UsageError("a skill needs a description", hint="add --description 'What it does. Use when ...'")
-    text: str = click.prompt("What does the skill do, and when should it be used?", err=True)
-    _is_text(text)
-    return text
+    return create_wizard.ask_description(skill)
+
+
+def _starters(files: Mapping[str, bytes], chosen: Collection[str]) -> dict[str, bytes]:
+    manifest = parse(files[SKILL_FILE]).manifest
+    starters: dict[str, bytes] = {}
+    if "evals" in chosen and manifest is not None:
+        starters["evals/eval_queries.json"] = starter_evals(manifest).encode()
+    if "tests" in chosen:
+        starters["tests/scripts.md"] = starter_tests(path for path in files if path.startswith("scripts/")).encode()
+    return starters
 
 
 def _import_skill(file: str, name: SkillName) -> bytes:
@@ -126,12 +154,13 @@ def _import_skill(file: str, name: SkillName) -> bytes:
     return fixed
 
 
-def _result(name: SkillName, folder: str, report: Report, *, usable: bool) -> Result:
+def _result(name: SkillName, folder: str, report: Report, *, usable: bool, target: str, home: str) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield f"{terminal.paint('✓', 'green')} Created {name} in {one_line(folder)}"
+        yield f"{terminal.paint('✓', 'green')} Created {name} in {one_line(shorten(folder, home))}"
         for problem in report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
-        yield f"Next: edit {one_line(os.path.join(folder, SKILL_FILE))}, then `metier skill lint {name}`"
+        file = shorten(os.path.join(folder, SKILL_FILE), home)
+        yield f"Next: edit {one_line(file)}, then `metier skill lint {one_line(target)}`"
 
     rows = [{slot: getattr(problem, slot) for slot in problem.__slots__} for problem in report]
     return Result(data={"name": name.text, "folder": folder, "problems": rows}, lines=lines, status=0 if usable else 1)

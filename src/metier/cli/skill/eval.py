@@ -16,11 +16,12 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal
 from metier.errors import UsageError
-from metier.evals import EvalOptions, EvalPlan, EvalResults, EvalServices, junit_triggers, plan_evals, run_evals
+from metier.evals import EvalOptions, EvalPlan, EvalResults, EvalServices, junit_triggers, plan_evals, run_evals, starter_evals
 from metier.models import ChatModel, ModelChoice
 from metier.runtime import ApprovalAnswer
 
 from .eval_report import output_lines, trigger_lines
+from .starters import write_starters
 from .test import runner_for, test_lines
 
 __all__ = ["evaluate"]
@@ -28,6 +29,7 @@ __all__ = ["evaluate"]
 
 @command("skill", "eval")
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
+@click.option("--init", is_flag=True, help="Write a starter eval_queries.json, and run nothing.")
 @click.option("--triggers", is_flag=True, help="Only trigger evals: is it selected for the right requests?")
 @click.option("--outputs", is_flag=True, help="Only output evals: its tasks with the skill and without. Needs a model.")
 @click.option("--tests", is_flag=True, help="Also run its own tests, like `metier skill test`.")
@@ -42,7 +44,7 @@ __all__ = ["evaluate"]
 @click.option("--allow-none", is_flag=True, help="Exit with 0 if no skill has evals; for CI.")
 @click.option("-v", "--verbose", is_flag=True, help="Also list the requests that passed.")
 def evaluate(
-    app: App, *, targets: tuple[str, ...], triggers: bool, outputs: bool, tests: bool, offline: bool, runs: int,
+    app: App, *, targets: tuple[str, ...], init: bool, triggers: bool, outputs: bool, tests: bool, offline: bool, runs: int,
     baseline: str | None, workspace: str | None, html: str | None, junit: str | None, allow_none: bool, verbose: bool,
 ) -> Result:  # fmt: skip
     """Measure whether a skill triggers when it should, and helps when it does.
@@ -51,6 +53,9 @@ def evaluate(
     settings, or else the local ranker, among all installed skills. evals/evals.json holds tasks; a model does each with the
     skill and without. Exits with 1 if a request fails, a test fails, or the skill makes results worse.
     """
+    if init:
+        starter = "evals/eval_queries.json"
+        return write_starters(app, targets, starter, lambda entry: starter_evals(entry.manifest), then="eval")
     entries = entries_named(app, targets)
     model = _model(app, required=outputs, offline=offline)
     options = EvalOptions(

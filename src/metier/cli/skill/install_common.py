@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 from click import option
 
 from metier.app import App
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal, one_line, shorten
 from metier.errors import NotFoundError, UsageError
 from metier.install import (
     Access,
@@ -40,7 +39,6 @@ __all__ = [
     "result_row",
     "saved_lines",
     "scope_options",
-    "shorten",
     "step_lines",
     "step_row",
 ]
@@ -133,10 +131,6 @@ def step_lines(result: InstallResult, terminal: Terminal, home: str) -> Iterator
 def saved_lines(result: InstallResult, home: str) -> Iterator[str]:
     for source, kept in result.saved:
         yield one_line(f"Kept {shorten(source, home)} as {shorten(kept, home)}")
-
-
-def shorten(path: str, home: str) -> str:
-    return f"~{path[len(home) :]}" if path.startswith(home + os.sep) else path
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from metier.app import App
+from metier.catalog import Entry
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.progress import progress
@@ -24,8 +25,12 @@ from metier.evals import (
     interpreters_with,
     junit_tests,
     run_skill_tests,
+    starter_tests,
 )
-from metier.runtime import PolicyVerdict, Runner
+from metier.runtime import PolicyVerdict, Runner, is_script
+from metier.sources import DiskFiles
+
+from .starters import write_starters
 
 __all__ = ["runner_for", "test", "test_lines"]
 
@@ -40,18 +45,30 @@ _MOST_LINES = 40
 
 @command("skill", "test")
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
+@click.option("--init", is_flag=True, help="Write a starter page of tests for its scripts, and run nothing.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), help="Number of parallel test files; default: one for each processor."
 )
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write the results to this file, as JUnit XML.")
 @click.option("--allow-none", is_flag=True, help="Exit with 0 if no skill has tests; for CI.")
 @click.option("-v", "--verbose", is_flag=True, help="Also list the tests that passed.")
-def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | None, allow_none: bool, verbose: bool) -> Result:
+def test(
+    app: App,
+    *,
+    targets: tuple[str, ...],
+    init: bool,
+    jobs: int | None,
+    junit: str | None,
+    allow_none: bool,
+    verbose: bool,
+) -> Result:
     """Run a skill's own tests in the sandbox.
 
     Test files are in its tests/ folder: pages (.md) with commands and their expected output in ```console blocks, and pytest
     files. They run like a script of the skill: its folder is read-only, without network. Exits with 1 if a test fails.
     """
+    if init:
+        return write_starters(app, targets, "tests/scripts.md", _starter, then="test")
     files, without = _find_tests(app, targets, allow_none=allow_none)
     with progress("testing", len(files)) as advance:
         runner = runner_for(app, files)
@@ -66,6 +83,13 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
         status=0 if all(one.ok for one in results) else 1,
         notes=tuple(f"{name} has no tests" for name in without),
     )
+
+
+def _starter(entry: Entry) -> str:
+    scripts = [file.path for file in DiskFiles(entry.folder).list() if is_script(file)]
+    if not scripts:
+        raise NotFoundError(f"{entry.name} has no scripts to test", hint="write tests/NAME.md with ```console blocks")
+    return starter_tests(scripts)
 
 
 def runner_for(app: App, suites: Sequence[SkillTestFile]) -> Runner:

@@ -1,4 +1,4 @@
-"""Advice beyond the rules of the standard: what it recommends and what experience teaches, SK201 to SK220.
+"""Advice beyond the rules of the standard: what it recommends and what experience teaches, SK201 to SK222.
 
 A rule is one function with one code, and its docstring says why it exists. Rules prefer silence to a false alarm: people
 switch off a linter that is wrong one time in five.
@@ -24,6 +24,7 @@ from .body import (
 from .commands import absent_scripts, undeclared_prerequisites, unpinned_commands
 from .description import angle_brackets, catalog_cost, description_length, description_voice, says_when
 from .overlap import find_overlaps, overlap_problems
+from .placeholders import template_placeholders, unfinished_notes
 from .references import broken_references, deep_references, references_without_when, unused_files
 from .subject import LintSubject, read_subject
 
@@ -79,4 +80,6 @@ _RULES: tuple[Callable[[LintSubject], Iterator[Problem]], ...] = (
     undeclared_prerequisites,
     catalog_cost,
     menus_without_default,
+    template_placeholders,
+    unfinished_notes,
 )

@@ -20,7 +20,7 @@ _MOST_TOKENS = 5_000
 _ANYONE = frozenset({
     "user", "username", "you", "your", "yourname", "your-name", "your_name", "yourusername", "your-username", "name",
     "me", "someone", "path", "xxx", "ubuntu", "ec2-user", "runner", "node", "vscode", "app", "agent", "claude", "sandbox",
-    "codespace", "coder", "jovyan", "admin", "linuxbrew", "shared", "public", "default", "user1", "alice", "bob",
+    "codespace", "coder", "jovyan", "admin", "linuxbrew", "shared", "public", "default", "user1",
     "example", "myname", "project", "projects", "test", "dev", "developer", "target", "oai", "opc", "pi", "git", "azureuser",
 })  # fmt: skip
 _REST = r"(?:[\w.-]{1,80}[/\\]{0,2}){1,12}"

@@ -31,6 +31,10 @@ _MADE_UP = re.compile(
     re.IGNORECASE,
 )
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".sh", ".rb", ".ps1")
+_RUN = re.compile(r"\b(?:run|runs|running|execute|executes|call|calls|invoke|start) (?:the )?(?:script )?$", re.IGNORECASE)
+_OF_PROJECT = re.compile(
+    r"`\s+(?:of|in|from) (?:the|your|this|that) (?:\w+ )?(?:project|repo|repository|workspace)", re.IGNORECASE
+)
 _TOKEN = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*/?")
 
 
@@ -79,8 +83,15 @@ def mentions(lines: tuple[TextLine, ...], page: LintSubject) -> Iterator[Mention
             inside_link = any(start <= found.start("path") < end for start, end in linked)
             if path and not inside_link and found["next"] not in tuple("*{<$[%("):
                 explicit = is_spelled_out(found["base"] or "") or path.startswith("references/")
-                certain = explicit or path.partition("/")[0] in page.folders
+                certain = explicit or path.partition("/")[0] in page.folders or _is_run(line.text, found)
                 yield Mention(path, line, found.start("path") + 1, is_link=False, is_certain=certain)
+
+
+def _is_run(text: str, found: re.Match[str]) -> bool:
+    """Returns whether the text says to run this path of the skill, in inline code: run `scripts/lint.sh`."""
+    before, after = text[: found.start()], text[found.end("path") :]
+    in_code = before.endswith("`") and after.startswith("`")
+    return in_code and bool(_RUN.search(before[:-1])) and not _OF_PROJECT.match(after)
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str]:

@@ -1,0 +1,62 @@
+"""An installation as the README describes it, and an empty home for each journey."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from journeys.transcript import ShellTerminal
+from tools.environment import ROOT, child_environment, find_uv
+
+EXTRAS = ("agents", "mcp", "registry")
+
+
+@pytest.fixture(scope="session")
+def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` folder of an environment that holds metier, its extras and nothing else. All workers of a run share it."""
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.getbasetemp()
+    folder = shared / "installed"
+    with open(shared / "installed.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            extras = [word for extra in EXTRAS for word in ("--extra", extra)]
+            # uv would otherwise take the wheel that it built of an earlier state of this folder.
+            words = ["sync", "--quiet", "--frozen", "--no-default-groups", "--no-editable", "--reinstall-package", "metier"]
+            environment = {**child_environment(), "UV_PROJECT_ENVIRONMENT": str(folder)}
+            subprocess.run([*find_uv(), *words, "--python", sys.executable, *extras], cwd=ROOT, env=environment, check=True)
+            (folder / "done").touch()
+    return folder / "bin"
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, installed_program: Path) -> Iterator[ShellTerminal]:
+    home = tmp_path / "home"
+    home.mkdir()
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    # Only metier itself: the journey must not depend on other programs of that environment.
+    (tools / "metier").symlink_to(installed_program / "metier")
+    environment = {
+        "HOME": str(home),
+        "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "NO_COLOR": "1",
+        "EDITOR": "true",
+        # The terminal of a test does not answer where its cursor is.
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+        "GIT_AUTHOR_NAME": "Ada",
+        "GIT_AUTHOR_EMAIL": "ada@example.com",
+        "GIT_COMMITTER_NAME": "Ada",
+        "GIT_COMMITTER_EMAIL": "ada@example.com",
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+    shell = ShellTerminal(home, environment)
+    yield shell
+    shell.close()

@@ -1,0 +1,16 @@
+"""Whole journeys, from an empty home to the end, as a person types them. Each is a page in this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from journeys.transcript import ShellTerminal, run_journey
+
+PAGES = sorted(Path(__file__).parent.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_journey_goes_as_written(page: Path, terminal: ShellTerminal) -> None:
+    run_journey(page, terminal)

@@ -1,0 +1,170 @@
+"""Runs a journey: a page of commands, answers and output, typed into a real shell on a real terminal.
+
+A journey is Markdown. In its `console` blocks
+
+- a line that begins with `$ ` is typed at the shell's prompt; `\\` at its end continues it;
+- `[[text]]` is typed at a question of the program, followed by Enter; `[[Space]]`, `[[Down]]`, `[[Ctrl-C]]` and so on are keys;
+- the rest is what the screen shows when the command has ended, line by line; `...` stands for any text;
+- `(exit 3)` on a line of its own is the exit status of the command before it, which is 0 otherwise.
+
+A `file NAME` block writes a file into the current folder. One shell runs the whole page, so `cd` and variables last.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pexpect
+import pyte
+
+__all__ = ["JourneyError", "ShellTerminal", "run_journey"]
+
+_BLOCK = re.compile(r"^```(console|file [^\n]+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_EXIT = re.compile(r"^\(exit (\d+)\)\n?", re.MULTILINE)
+_TYPED = re.compile(r"\[\[(.+?)\]\]")
+_PROMPT = re.compile(r"journey (\d+)>\s*\Z")
+_KEYS = {
+    "Enter": "\r", "Space": " ", "Down": "\x1b[B", "Up": "\x1b[A", "Tab": "\t", "Esc": "\x1b",
+    "Ctrl-C": "\x03", "Ctrl-D": "\x04",
+}  # fmt: skip
+_PATIENCE = 120.0
+_COLUMNS = 160
+_ROWS = 2000
+"""Taller than the terminal that programs see, so that nothing scrolls out of sight."""
+
+
+class JourneyError(AssertionError):
+    """A step went differently. The message holds the transcript so far."""
+
+
+def run_journey(page: Path, terminal: ShellTerminal) -> None:
+    for language, text in _blocks(page):
+        if language == "console":
+            for command, expected in _steps(text):
+                terminal.run(command, expected)
+        else:
+            terminal.write_file(language.removeprefix("file "), text)
+
+
+def _blocks(page: Path) -> Iterator[tuple[str, str]]:
+    for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+        yield found[1], found[2]
+
+
+def _steps(block: str) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        while command.endswith("\\"):
+            more, _, expected = expected.partition("\n")
+            command = f"{command[:-1].rstrip()} {more.strip()}"
+        yield command, expected
+
+
+@dataclass
+class ShellTerminal:
+    """A bash on a pseudo-terminal. `transcript` is what a person has seen so far."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    transcript: str = ""
+    _screen: pyte.Screen = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._child = pexpect.spawn(
+            "/bin/bash",
+            ["--norc", "--noprofile", "--noediting", "-i"],
+            cwd=str(self.folder),
+            encoding="utf-8",
+            timeout=_PATIENCE,
+            env={**self.environment, "PS1": "journey $?> ", "PS2": "", "HISTFILE": "/dev/null"},
+            dimensions=(50, _COLUMNS),
+            echo=False,  # the transcript says what is typed
+        )
+        self._clear()
+        self._wait_for_prompt("")
+
+    def run(self, command: str, expected: str) -> None:
+        """Types a command and its answers, and compares the screen at its end and its exit status."""
+        self._clear()
+        self.transcript += f"$ {command}\n"
+        self._child.sendline(command)
+        status = _EXIT.search(expected)
+        shown = _EXIT.sub("", expected)
+        since = 0
+        for typed in _TYPED.finditer(shown):
+            since = self._wait_for_question(_last_words(shown[: typed.start()]), since)
+            self._child.send(_KEYS.get(typed[1], f"{typed[1]}\r"))
+        found = self._wait_for_prompt(shown)
+        printed = found.string[: found.start()]
+        self.transcript += printed
+        if not re.fullmatch(_pattern(shown), printed, re.DOTALL):
+            self._fail(f"`{command}` printed something else", shown)
+        if found[1] != (status[1] if status else "0"):
+            self._fail(f"`{command}` ended with exit status {found[1]}", expected)
+
+    def write_file(self, name: str, text: str) -> None:
+        here = Path(os.readlink(f"/proc/{self._child.pid}/cwd"))
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(text, encoding="utf-8")
+
+    def close(self) -> None:
+        self._child.close(force=True)
+
+    def _clear(self) -> None:
+        self._screen = pyte.Screen(_COLUMNS, _ROWS)
+        self._stream = pyte.Stream(self._screen)
+
+    def _lines(self) -> list[str]:
+        """Returns the lines down to the last one that is not empty."""
+        used = max((row for row, line in self._screen.buffer.items() if line), default=-1) + 1
+        return [line.rstrip() for line in self._screen.display[: max(used, self._screen.cursor.y + 1)]]
+
+    def _wait_for_question(self, words: str, since: int) -> int:
+        """Waits until a line shows these words; returns its number. Earlier lines are answered questions."""
+        while True:
+            for number, line in enumerate(self._lines()):
+                if number >= since and words in line:
+                    return number
+            self._read(words)
+
+    def _wait_for_prompt(self, expected: str) -> re.Match[str]:
+        while True:
+            found = _PROMPT.search("\n".join(self._lines()))
+            if found:
+                return found
+            self._read(expected)
+
+    def _read(self, expected: str) -> None:
+        try:
+            self._stream.feed(self._child.read_nonblocking(65536, timeout=_PATIENCE))
+        except (pexpect.TIMEOUT, pexpect.EOF):
+            self.transcript += "\n".join(self._lines())
+            self._fail("the program waits, or has ended", expected)
+
+    def _fail(self, reason: str, expected: str) -> None:
+        raise JourneyError(f"{reason}\n--- expected\n{expected}\n--- transcript\n{self.transcript}")
+
+
+def _last_words(text: str) -> str:
+    """Returns the literal text on the line of a question."""
+    line = _TYPED.split(text)[-1].rpartition("\n")[2]
+    return line.rpartition("...")[2].strip()
+
+
+def _pattern(expected: str) -> str:
+    """Returns the regular expression for a screen: `...` is anything, an answer is shown or not."""
+    first, *rest = _TYPED.split(expected.rstrip("\n"))
+    pattern = _literal(first.rstrip())
+    for answer, following in zip(rest[::2], rest[1::2], strict=True):
+        echo = "" if answer in _KEYS else f"(?:{re.escape(answer)})?"
+        # With the terminal's echo off, the end of an answered line does not show either.
+        pattern += rf"\s*{echo}\s*{_literal(following.strip())}"
+    return rf"{pattern}\s*"
+
+
+def _literal(text: str) -> str:
+    return ".*?".join(re.escape(part) for part in text.split("..."))
