@@ -77,7 +77,10 @@ def test_workers_that_end_one_after_the_other_leave_the_journals_to_the_others(t
 def test_a_second_server_on_the_same_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
         second = command(tmp_path, "serve", "--port", "0")
-        out, err = second.communicate(timeout=60)
+        try:
+            out, err = second.communicate(timeout=60)
+        finally:
+            second.kill()
         assert (second.returncode, out) == (6, "")
         assert f"process {server.process.pid} already serves the registry in {tmp_path}/registry" in err
         assert "--db" in err
