@@ -49,78 +49,6 @@ def granted(pattern: str, command: str, **options: Any) -> bool:
     return ToolPattern.parse(pattern).grants(command_request("Bash", command), **options)
 
 
-E38 = [
-    # pattern, command, is it granted
-    ("Bash(git:*)", "git status", True),
-    ("Bash(git:*)", "git log --oneline -5", True),
-    ("Bash(git:*)", "git", True),
-    ("Bash(git:*)", "git commit -m 'a; b $(c)'", True),
-    ("Bash(git:*)", "git;id", False),
-    ("Bash(git:*)", "git ; id", False),
-    ("Bash(git:*)", "git status && id", False),
-    ("Bash(git:*)", "git status | id", False),
-    ("Bash(git:*)", "git status & id", False),
-    ("Bash(git:*)", "git$(id)", False),
-    ("Bash(git:*)", "git $(id)", False),
-    ("Bash(git:*)", "git `id`", False),
-    ("Bash(git:*)", 'git "$(id)"', False),
-    ("Bash(git:*)", "git status\nid", False),
-    ("Bash(git:*)", "git status\rid", False),
-    ("Bash(git:*)", "git status > ~/.bashrc", False),
-    ("Bash(git:*)", "git status < /etc/passwd", False),
-    ("Bash(git:*)", "git -c core.pager=!id log", False),
-    ("Bash(git:*)", "git -c core.pager=id log", False),
-    ("Bash(git:*)", "git -c alias.x='!sh' x", False),
-    ("Bash(git:*)", "git -ccore.pager=id log", False),
-    ("Bash(git:*)", "git --no-pager -c core.pager=id log", False),
-    ("Bash(git:*)", "git --exec-path=/tmp log", False),
-    ("Bash(git:*)", "git --config-env=core.pager=X log", False),
-    ("Bash(git:*)", "git fetch --upload-pack=id origin", False),
-    ("Bash(git:*)", "git fetch --upload-p=id origin", False),
-    ("Bash(git:*)", "git rebase -x id HEAD", False),
-    ("Bash(git:*)", "git rebase --exec=id HEAD", False),
-    ("Bash(git:*)", "git grep -Oid x", False),
-    ("Bash(git:*)", "git config core.pager id", False),
-    ("Bash(git:*)", "git bisect run id", False),
-    ("Bash(git:*)", "git submodule foreach id", False),
-    ("Bash(git config:*)", "git config user.name x", True),
-    ("Bash(git:*)", "xargs git", False),
-    ("Bash(git:*)", "env git status", False),
-    ("Bash(git:*)", "sudo git status", False),
-    ("Bash(git:*)", "/tmp/git status", False),
-    ("Bash(git:*)", "./git status", False),
-    ("Bash(git:*)", "PATH=/tmp git status", False),
-    ("Bash(git:*)", "GIT_PAGER=id git log", False),
-    ("Bash(git:*)", "gitk", False),
-    ("Bash(git:*)", "git-evil", False),
-    ("Bash(git:*)", "g\\it;id", False),
-    ("Bash(git:*)", "git 'unclosed", False),
-    ("Bash(git:*)", "", False),
-    ("Bash(git add:*)", "git add x.py", True),
-    ("Bash(git add:*)", "git commit", False),
-    ("Bash(git add:*)", "git -C /tmp add x", False),
-    ("Bash(git add *)", "git add x.py y.py", True),
-    ("Bash(git status)", "git status", True),
-    ("Bash(git status)", "git status -s", False),
-    ("Bash(find:*)", "find . -name x.py", True),
-    ("Bash(find:*)", "find . -exec id +", False),
-    ("Bash(find:*)", "find . -delete", False),
-    ("Bash(tar:*)", "tar xf a.tar --to-command=id", False),
-    ("Bash(rg:*)", "rg --pre id x", False),
-    ("Bash(npm run test:*)", "npm run test -- --watch", True),
-    ("Bash(npm run test:*)", "npm run deploy", False),
-    ("Bash(*)", "rm -rf / ; id", True),
-    ("Bash", "anything; at all", True),
-    ("bash(ls:*)", "ls -l", True),
-    ("Read", "git status", False),
-]
-
-
-@pytest.mark.parametrize(("pattern", "command", "expected"), E38, ids=[f"{p} <- {c!r}" for p, c, _ in E38])
-def test_a_pattern_matches_words_and_never_a_shell_string(pattern: str, command: str, expected: bool) -> None:
-    assert granted(pattern, command) is expected
-
-
 def test_an_absolute_path_counts_only_if_it_is_the_very_file_on_the_trusted_path() -> None:
     which = {"git": "/usr/bin/git"}.get
     assert granted("Bash(git:*)", "/usr/bin/git status", which=which)
@@ -138,14 +66,6 @@ def test_an_allowed_command_is_answered_with_the_very_file_so_that_no_path_can_s
 def test_an_invalid_pattern_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="is not a tool pattern"):
         ToolPattern.parse(text)
-
-
-@pytest.mark.parametrize(("command", "forbidden"), [
-    ("rm -rf x", True), ("/bin/rm x", True), ("ls; rm x", True), ("sudo rm x", True), ("xargs rm", True), ("$(rm x)", True),
-    ("ls -l", False), ("farm x", False), ("rm-all", False),
-])  # fmt: skip
-def test_a_deny_pattern_errs_on_the_side_of_no(command: str, forbidden: bool) -> None:
-    assert ToolPattern.parse("Bash(rm:*)").forbids(command_request("Bash", command)) is forbidden
 
 
 def test_plain_words_are_words_and_anything_else_is_nothing() -> None:

@@ -14,7 +14,7 @@ _TRANSLITERATE = r"y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/"
 _SED_COMMAND = rf"(?:{_ADDRESS}(?:,(?:\+?{_ADDRESS}))?[ ]*!?[ ]*)?(?:[pdDgGhHxnNPlqQz=]\d*|{_SUBSTITUTE}|{_TRANSLITERATE})"
 _SED = re.compile(rf"\s*(?:{_SED_COMMAND}[ ]*(?:[;\n]\s*|$))*")
 # Strings and regular expressions may contain the same letters, but a program without these is surely harmless.
-_AWK = re.compile(r"system|getline|\||[^=!<>]>|^>|>>|@|\bextension\b|\bload\b|close|fflush|ENVIRON|PROCINFO|\bprint[^}\n;]*>")
+_AWK = re.compile(r"system|getline|\||>(?!=)|@|\bextension\b|close|fflush|PROCINFO")
 
 
 def check_code(name: str, text: str) -> bool:

@@ -16,7 +16,7 @@ from glob import escape
 
 from metier.values import dataclass, field
 
-__all__ = ["CommandLine", "ShellWord", "SimpleCommand", "globs_meet", "literal_word", "read_command_line"]
+__all__ = ["ASSIGNMENT", "CommandLine", "ShellWord", "SimpleCommand", "globs_meet", "literal_word", "read_command_line"]
 
 _DEEPEST = 12
 _LONGEST = 20_000
@@ -25,7 +25,8 @@ _PLAIN = re.compile(r"[^\s'\"\\$`;|&()<>*?\[{}~!#=\x00-\x1f\x7f]+")
 _QUOTED = re.compile(r"[^\"\\$`!\x00]+")
 _NAME = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])", re.ASCII)
 _REDIRECT = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<|>")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", re.ASCII)
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", re.ASCII)
+_CASE = re.compile(r"(?:^|[\s;&|(])case\s")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -141,14 +142,12 @@ class _Reader:
     def _start_word(self) -> None:
         self.parts: list[str] = []
         self.globs: list[str] = []
-        self.in_word = self.is_dynamic = self.is_quoted = self.has_syntax = False
+        self.in_word = self.is_dynamic = self.is_quoted = False
 
-    def read(self, closing: str = "") -> int:
-        """Reads commands up to `closing`, or to the end of the text. Returns the place after it."""
+    def read(self) -> None:
+        """Reads commands to the end of the text."""
         while self.at < len(self.text):
             char = self.text[self.at]
-            if char == closing:
-                break
             plain = _PLAIN.match(self.text, self.at)
             if plain:
                 self._add(plain[0])
@@ -161,10 +160,7 @@ class _Reader:
                 self._quotation(char)
             else:
                 self._syntax(char)
-        if closing and self.at >= len(self.text):
-            raise _UnreadableError
         self._end_command()
-        return self.at + 1
 
     def _add(self, text: str, glob: str | None = None) -> None:
         self.in_word = True
@@ -237,7 +233,7 @@ class _Reader:
             self.at += 2
             self._double()
         elif following == "(":
-            self._dynamic(_inside(self, start + 2, ")"))
+            self._dynamic(_inside(self, start + 2))
         elif following == "{":
             self._dynamic(self._braces(start + 2))
         elif found := _NAME.match(text, start):
@@ -274,7 +270,7 @@ class _Reader:
         while at < len(self.text):
             char = self.text[at]
             if self.text.startswith("$(", at):
-                at = _inside(self, at + 2, ")")
+                at = _inside(self, at + 2)
                 continue
             if char == "`":
                 end = self.text.find("`", at + 1)
@@ -291,13 +287,14 @@ class _Reader:
     def _syntax(self, char: str) -> None:
         """Reads a character that has a meaning outside quotes."""
         redirect = _REDIRECT.match(self.text, self.at)
-        if char == "=":
-            self._add("=")
+        if char == "=" or (char == "~" and self.in_word and not "".join(self.parts).endswith(("=", ":"))):
+            # A tilde means the home folder only where a path may begin.
+            self._add(char)
             self.at += 1
             return
         self._doubt()
         if char in "<>" and self.text[self.at + 1 : self.at + 2] == "(":
-            self._dynamic(_inside(self, self.at + 2, ")"))
+            self._dynamic(_inside(self, self.at + 2))
         elif redirect:
             self._redirect(redirect[0])
         elif char == "\n":
@@ -329,7 +326,6 @@ class _Reader:
             self.is_dynamic = True
         else:
             self._add(char, char if char in "*?[" else None)
-        self.has_syntax = True
         self.at += 1
 
     def _redirect(self, operator: str) -> None:
@@ -354,7 +350,7 @@ class _Reader:
         elif self.redirect:
             self.command.redirects.append((self.redirect, word))
             self.redirect = ""
-        elif not self.command.words and _ASSIGNMENT.match(word.text):
+        elif not self.command.words and ASSIGNMENT.match(word.text):
             self._doubt()
             self.command.assignments.append(word)
         else:
@@ -380,13 +376,14 @@ class _Reader:
         self.heredocs = []
 
 
-def _inside(reader: _Reader, start: int, closing: str) -> int:
+def _inside(reader: _Reader, start: int) -> int:
     """Reads the commands of a substitution. Returns the place after it."""
-    inner = _Reader(reader.text[start:], reader.line, reader.depth + 1)
-    if closing == ")":
-        inner.text = _balanced(inner.text)
-    inner.read()
-    return start + len(inner.text) + 1
+    text = _balanced(reader.text[start:])
+    if _CASE.search(text):
+        # A pattern of `case` ends with the same parenthesis as the substitution.
+        raise _UnreadableError
+    _Reader(text, reader.line, reader.depth + 1).read()
+    return start + len(text) + 1
 
 
 def _balanced(text: str) -> str:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from .command_line import CommandLine, ShellWord, SimpleCommand, literal_word, read_command_line
+from .command_line import ASSIGNMENT, CommandLine, ShellWord, SimpleCommand, literal_word, read_command_line
 from .effects import command_starts
 from .programs import Operands, Program, Value, find_program, options_of, synonyms_of
 
@@ -43,9 +43,10 @@ def _commands(line: CommandLine, depth: int) -> Iterator[Sequence[ShellWord]]:
         yield (_ANY,)
         return
     for command in line.commands:
-        words = command.words
-        while words and (words[0].text in _RESERVED):
-            words = words[2 if words[0].text == "function" else 1 :]
+        words, assignments = _peel(command)
+        for assignment in assignments if words else ():
+            # GIT_PAGER, LD_PRELOAD and the like name programs.
+            yield from _texts(assignment, depth)
         if len(words) > _MOST_WORDS:
             yield (_ANY,)
             continue
@@ -53,13 +54,22 @@ def _commands(line: CommandLine, depth: int) -> Iterator[Sequence[ShellWord]]:
             yield from _command(words, command, line, depth)
 
 
+def _peel(command: SimpleCommand) -> tuple[Sequence[ShellWord], Sequence[ShellWord]]:
+    """The words of a command without reserved words such as `if`, and its assignments."""
+    words, assignments = list(command.words), list(command.assignments)
+    while words and (words[0].text in _RESERVED or ASSIGNMENT.match(words[0].text)):
+        if words[0].text == "function":
+            words = words[1:]
+        elif words[0].text not in _RESERVED:
+            assignments.append(words[0])
+        words = words[1:]
+    return words, assignments
+
+
 def _command(words: Sequence[ShellWord], command: SimpleCommand, line: CommandLine, depth: int) -> Iterator[Sequence[ShellWord]]:
     """The command itself, and what it may start."""
     yield words
     program = find_program(words[0].text.casefold()) if not words[0].is_dynamic and not words[0].is_wild else None
-    for assignment in command.assignments:
-        # GIT_PAGER, LD_PRELOAD and the like name programs.
-        yield from _texts(assignment, depth)
     if program is not None and program.is_shell:
         yield from _shell(words, command, depth)
     elif _is_interpreter(program) and (command.is_piped or command.bodies or command.redirects or len(words) == 1):
@@ -73,12 +83,15 @@ def _command(words: Sequence[ShellWord], command: SimpleCommand, line: CommandLi
         return
     more = (_ANY,) if program is not None and program.appends else ()
     for place in range(1, len(words)):
+        inner = find_program(words[place].text)
+        if inner is not None and inner.is_shell:
+            yield from _shell(words[place:], command, depth)
         yield (*words[place:], *more)
         yield from _texts(words[place], depth, more)
 
 
 def _shell(words: Sequence[ShellWord], command: SimpleCommand, depth: int) -> Iterator[Sequence[ShellWord]]:
-    operands = [word for word in words[1:] if word.text not in ("-s", "-", "/dev/stdin") and not re.fullmatch(r"-[a-z]+", word.text)]
+    operands = list(_shell_operands(words))
     if not operands or any(word.is_dynamic for word in words[1:]):
         # It reads its commands from its input, or they are decided later.
         if not command.bodies or command.is_piped or any(word.is_dynamic for word in words[1:]):
@@ -87,6 +100,19 @@ def _shell(words: Sequence[ShellWord], command: SimpleCommand, depth: int) -> It
             yield from _commands(read_command_line(body), depth + 1)
     elif words[0].text == "eval":
         yield from _commands(read_command_line(" ".join(word.text for word in words[1:])), depth + 1)
+
+
+def _shell_operands(words: Sequence[ShellWord]) -> Iterator[ShellWord]:
+    """The script of a shell, or the code of `-c`; nothing if it reads its input."""
+    is_value = False
+    for word in words[1:]:
+        text = word.text
+        if is_value or text in ("-", "/dev/stdin", "/dev/fd/0"):
+            is_value = False
+        elif text.startswith("-"):
+            is_value = text in ("-o", "-O", "--rcfile", "--init-file") or re.fullmatch(r"-[a-zA-Z]+[oO]", text) is not None
+        else:
+            yield word
 
 
 def _is_interpreter(program: Program | None) -> bool:
@@ -125,7 +151,8 @@ def _matches(pattern: Sequence[str], words: Sequence[ShellWord]) -> bool:
     rest = [word for word in pattern[1:] if word != "--"]
     options = [word for word in rest if word.startswith("-") and len(word) > 1]
     operands = tuple(word for word in rest if not word.startswith("-") or len(word) == 1)
-    return all(_has_option(option, words[1:], program) for option in options) and _walk(operands, words[1:], program)
+    synonyms = _synonyms(program, operands)
+    return all(_has_option(option, words[1:], synonyms) for option in options) and _walk(operands, words[1:], program)
 
 
 def _is_program(wanted: str, word: ShellWord) -> bool:
@@ -138,13 +165,24 @@ def _is_program(wanted: str, word: ShellWord) -> bool:
     return fnmatchcase(name, glob) or ShellWord(found, glob).may_be(name)
 
 
-def _has_option(option: str, words: Sequence[ShellWord], program: Program | None) -> bool:
-    names = synonyms_of(program).get(option, frozenset({option})) if program is not None else frozenset({option})
+def _synonyms(program: Program | None, operands: Sequence[str]) -> Mapping[str, frozenset[str]]:
+    """Other names of options, for a program and the subcommands that the pattern names."""
+    found: dict[str, frozenset[str]] = {}
+    names = iter(operands)
+    while program is not None:
+        found |= synonyms_of(program)
+        name = next(names, None)
+        program = next((row for row in program.commands if name in row.names.split()), None)
+    return found
+
+
+def _has_option(option: str, words: Sequence[ShellWord], synonyms: Mapping[str, frozenset[str]]) -> bool:
+    names = synonyms.get(option, frozenset({option}))
     if any(word.is_dynamic or _is_option(name, word) for word in words for name in names):
         return True
     # `-rf` is `-r` and `-f`, in any order.
     is_cluster = not option.startswith("--") and len(option) > 2
-    return is_cluster and all(_has_option(f"-{letter}", words, program) for letter in option[1:])
+    return is_cluster and all(_has_option(f"-{letter}", words, synonyms) for letter in option[1:])
 
 
 def _is_option(option: str, word: ShellWord) -> bool:
@@ -182,7 +220,7 @@ def _walk(operands: Sequence[str], words: Sequence[ShellWord], program: Program 
 def _steps(operand: str, word: ShellWord, wanted: int, at: int, program: Program | None) -> Iterator[tuple[int, int]]:
     """The places from which the search goes on after a word: it is the operand, an option, or the value of an option."""
     text = word.text
-    if word.may_be(operand) or ("/" in text and posixpath.normpath(text) == posixpath.normpath(operand)):
+    if word.may_be(operand) or ("/" in text and _shortest(text) == _shortest(operand)):
         yield wanted + 1, at + 1
     if not text.startswith("-"):
         return
@@ -192,6 +230,11 @@ def _steps(operand: str, word: ShellWord, wanted: int, at: int, program: Program
     yield wanted, at + 1
     if _may_take_value(text, program):
         yield wanted, at + 2
+
+
+def _shortest(path: str) -> str:
+    short = posixpath.normpath(path)
+    return "/" + short.lstrip("/") if short.startswith("/") else short
 
 
 def _may_take_value(option: str, program: Program | None) -> bool:

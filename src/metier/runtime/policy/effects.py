@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 from .code_checks import check_code, tar_goes_further
 from .programs import Effect, Operands, Option, Program, Value, options_of
@@ -58,7 +58,7 @@ class _Reading:
     """One pass over the words of a command."""
 
     def __init__(self, program: Program, words: Sequence[str], inherited: Mapping[str, Option] | None = None) -> None:
-        self.program, self.words = program, words
+        self.program, self.words, self.inherited = program, words, inherited
         self.options = {**(inherited or {}), **options_of(program)}
         self.operands: list[int] = []
         self.has_code = False
@@ -96,9 +96,21 @@ class _Reading:
         row = next((row for row in self.program.commands if name in row.names.split()), None)
         if row is None:
             yield Risk(Effect.UNKNOWN, (at,))
+            yield from self._inherited_risks(at + 1)
             return
-        inherited = self.options if self.program.inherits else None
+        if row.operands is Operands.ASK and not row.commands:
+            # A pattern that spells out the subcommand covers its operands.
+            yield Risk(Effect.UNKNOWN, (at,))
+            row = replace(row, operands=Operands.PURPOSE)
+        inherited = self.options if self.program.inherits else self.inherited
         yield from _Reading(row, self.words, inherited).read(at + 1)
+
+    def _inherited_risks(self, start: int) -> Iterator[Risk]:
+        """The risky options of the program behind a subcommand that is not in the table."""
+        for at in range(start, len(self.words) if self.program.inherits else start):
+            option = self.options.get(self.words[at].partition("=")[0])
+            if option is not None and option.effect is not Effect.NONE:
+                yield Risk(option.effect, (at, at + 1))
 
     def _option(self, at: int, word: str) -> Iterator[tuple[Risk | None, int]]:
         """Yields the risk of each option in a word, and the number of words that it takes."""
@@ -153,8 +165,10 @@ class _Reading:
             if not (program.check and check_code(program.check, self.words[code])):
                 yield Risk(Effect.STARTS, (code,))
             return
-        if program.is_shell and program.operands is Operands.SCRIPT and not operands and len(self.words) == 1:
-            yield Risk(Effect.STARTS, (0, 1))
+        reads_input = program.operands is Operands.SCRIPT and operands and self.words[operands[0]] == "-"
+        if reads_input or (len(self.words) == 1 and (program.is_shell or program.operands is Operands.ASK)):
+            # Commands come from its input: only an exact pattern covers that.
+            yield Risk(Effect.STARTS, (len(self.words),))
         if program.operands is Operands.ASK:
             yield from (Risk(Effect.UNKNOWN, (place,)) for place in operands)
         elif program.check == "tar_words":

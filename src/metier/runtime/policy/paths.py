@@ -67,7 +67,7 @@ def covers_path(pattern: str, path: str, places: Places) -> bool:
 
 def denies_path(pattern: str, path: str, places: Places) -> bool:
     """Returns True if the path may be one that the pattern covers."""
-    wanted = set(_spellings(pattern, places))
+    wanted = set(_patterns(pattern, places))
     return any(_below(spelling, glob) for spelling in _spellings(path, places) for glob in wanted)
 
 
@@ -132,7 +132,7 @@ def _globs_meet(text: str, word: ShellWord, pattern: str, places: Places) -> boo
     if not (word.is_dynamic or word.is_wild):
         return False
     mine = set(_spellings(text if word.is_dynamic else word.glob, places))
-    other = {end for each in _spellings(pattern, places) for end in (each, f"{each}/*")}
+    other = {end for each in _patterns(pattern, places) for end in (each, f"{each}/*")}
     return any(globs_meet(one, two, crosses=word.is_dynamic) for one in mine for two in other)
 
 
@@ -151,13 +151,20 @@ def _spellings(path: str, places: Places) -> Iterator[str]:
     yield _shortest(text)
     absolute = _absolute(path, places)
     yield absolute.casefold()
-    if "/" not in path.rstrip("/"):
-        yield f"*/{text}"
+    if not places.folder and absolute.startswith("../"):
+        # It leads up from an unknown folder.
+        yield "/" + re.sub(r"^(\.\./)+", "", absolute).casefold()
     if places.resolve is not None and absolute:
         fixed = _fixed_folder(absolute)
         yield posixpath.join(places.resolve(fixed or absolute), absolute[len(fixed) :].lstrip("/")).rstrip("/").casefold()
         if not _WILD.search(absolute):
             yield places.resolve(absolute).casefold()
+
+
+def _patterns(pattern: str, places: Places) -> Iterator[str]:
+    yield from _spellings(pattern, places)
+    if "/" not in pattern.rstrip("/"):
+        yield f"*/{pattern.casefold()}"
 
 
 def _absolute(path: str, places: Places) -> str:

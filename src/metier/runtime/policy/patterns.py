@@ -12,6 +12,7 @@ import glob
 import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from itertools import takewhile
 
 from metier.errors import UsageError
 from metier.values import dataclass
@@ -172,8 +173,8 @@ def _argv_matches(words: tuple[str, ...], is_open: bool, request: ToolRequest, *
     program = find_program(words[0])
     if program is None:
         return not known_only
-    spelled = frozenset({0, *(place for place, word in enumerate(words) if word == argv[place])})
-    return is_covered(program, argv, spelled, find=find_program)
+    literal = takewhile(lambda place: place == 0 or words[place] == argv[place], range(len(words)))
+    return is_covered(program, argv, frozenset(literal), find=find_program)
 
 
 def _is_binary(wanted: str, given: str, which: Which | None) -> bool:

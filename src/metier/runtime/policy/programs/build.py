@@ -51,8 +51,8 @@ BUILD = (
         Program(names="build b check c clippy test t bench doc d fmt clean tree metadata fetch update search info version add remove rm generate-lockfile verify-project", operands=_PURPOSE),
         Program(names="run r", operands=Operands.SCRIPT),
         Program(names="install uninstall publish login owner yank", operands=_ASK))),
-    Program(names="rustc clang gcc cc g++ c++ clang++ tcc", operands=_PURPOSE, safe="-cgvwSE -O? -W? -f? -l? -D? -I: -L: -std= --version --help -V --edition= --crate-type= --crate-name= -shared --target= -pipe",
-            writes="-o: --out-dir= --emit= -MF: -MD -save-temps? -dumpdir:", starts="-B? -C: -Z: -wrapper: -specs? --linker= -fplugin? -Xlinker: -T: -x: -Xclang: -load: -include: @ -fuse-ld? --sysroot= -W?"),
+    # Compilers take programs, plugins and outputs by dozens of options.
+    Program(names="rustc clang gcc cc g++ c++ clang++ tcc ld", operands=_ASK, safe="--version --help -v -V"),
     _scripts("npm"), _scripts("pnpm"), _scripts("yarn"),
     Program(names="npx bunx pnpx", safe="-yq --yes --no --no-install --quiet --version --help -h", starts="-c: --call= -p: --package= --shell= --node-options=", operands=_COMMAND),
     Program(names="corepack", operands=_COMMAND),
@@ -89,15 +89,17 @@ BUILD = (
     Program(names="cmake ctest cpack", safe=f"{_ANSWERS} -N -L --build= --target= -t: --parallel? -j? --config= --verbose --clean-first --list-presets? --preset= --output-on-failure -R: -E: --test-dir=",
             starts="-P: -C: -D: -E: -G: -T: --toolchain= --find-package --open= --trace-source= -S: --build-run-dir= --workflow --build-and-test --", writes="-B: --install= --install-prefix= --prefix= -U: --graphviz= --profiling-output=", operands=_ASK),
     Program(names="meson bazel buck pants scons rake ant sbt lein mix rebar3 dune stack cabal zig gem bundle composer", operands=_ASK, safe=f"{_ANSWERS}"),
-    Program(names="gradle gradlew mvn mvnw", safe=f"{_ANSWERS} -q -U -o -B -e -X -T: -pl: --offline --quiet --info --stacktrace --console= --batch-mode --no-daemon --daemon --parallel --continue --rerun-tasks --dry-run",
-            starts="-I: --init-script= -b: --build-file= -c: --settings-file= -D? -P? -f: --file= -s: --settings= -gs: --system-prop= --project-prop= -t: --toolchains= -m",
+    Program(names="gradle gradlew mvn mvnw", long_dash=True, safe=f"{_ANSWERS} -q -U -o -B -e -X -T: -pl: --offline --quiet --info --stacktrace --console= --batch-mode --no-daemon --daemon --parallel --continue --rerun-tasks --dry-run",
+            starts="-I: --init-script= -b: --build-file= -c: --settings-file= -f: --file= -s: --settings= -gs: --global-settings= --system-prop= --project-prop= -t: --toolchains= -m",
             writes="-p: --project-dir= -g: --gradle-user-home= --project-cache-dir= -l: --log-file=", operands=_PURPOSE),
+    Program(names="prettier", safe=f"{_ANSWERS} -c -l -w -u --check --list-different --write --ignore-unknown --log-level= --loglevel= --no-color", operands=_PURPOSE,
+            starts="--config= --plugin= --parser= --config-path= --ignore-path="),
     # Test runners and linters run the project's code and configuration; plugins and other configurations are asked.
-    Program(names="pytest py.test", safe=f"-qvxslm: -k: -m: -r? -n: -h {_ANSWERS} --quiet --verbose --exitfirst --maxfail= --tb= --lf --ff --last-failed --failed-first --collect-only --co --durations= --no-header --cov? "
+    Program(names="pytest py.test", safe=f"-qvxsl -k: -m: -r? -n: -h {_ANSWERS} --quiet --verbose --exitfirst --maxfail= --tb= --lf --ff --last-failed --failed-first --collect-only --co --durations= --no-header --cov? "
             "--cov-report= --no-cov -W: --strict-markers --strict-config --sw --stepwise --color= --capture= --disable-warnings --markers --fixtures --timeout= --ignore= --deselect= --showlocals -l",
             starts="-p: -c: --config-file= --confcutdir= -o: --override-ini= --pyargs --pdb --pdbcls= --trace --import-mode=", writes="--basetemp= --junitxml= --junit-xml= --rootdir= --log-file= --debug? --resultlog= --pastebin= --cov-config= --html=", operands=_PURPOSE),
-    Program(names="ruff black isort flake8 mypy pyright pylint prettier eslint tsc jest vitest mocha biome stylelint shellcheck rubocop", operands=_PURPOSE,
-            safe=f"{_ANSWERS} -q -w -c -l --check --fix --diff --quiet --verbose --watch --noEmit --list-different --write --strict --ignore= --select= --exclude= --line-length= --color? --ext= --coverage --ci --run --bail? --silent --format= --max-warnings= --skipLibCheck --pretty --statistics",
-            starts="--config= --config-file= --plugin= --plugin-search-dir= --resolve-plugins-relative-to= -r: --require= --rulesdir= --formatter= --transform= --globalSetup= --setupFiles= --env= --runner= --reporter= --python-executable= --custom-typeshed-dir= -p: --project= --parser= --init-hook= --load-plugins= --shadow-file=",
+    Program(names="ruff black isort flake8 mypy pyright pylint eslint tsc jest vitest mocha biome stylelint shellcheck rubocop", operands=_PURPOSE,
+            safe=f"{_ANSWERS} -q --check --fix --diff --quiet --verbose --watch --noEmit --list-different --write --strict --ignore= --select= --exclude= --line-length= --color? --ext= --coverage --ci --run --bail? --silent --format= --max-warnings= --skipLibCheck --pretty --statistics",
+            starts="-c: -m: --config= --config-file= --plugin= --plugin-search-dir= --resolve-plugins-relative-to= -r: --require= --rulesdir= --formatter= --transform= --globalSetup= --setupFiles= --env= --runner= --reporter= --python-executable= --custom-typeshed-dir= -p: --project= --parser= --init-hook= --load-plugins= --shadow-file=",
             writes="-o: --output-file= --outDir= --outFile= --output= --cache-dir= --cache-location= --tsBuildInfoFile= --junit-xml= --html-report= --declarationDir= --rootDir= --coverageDirectory= --cacheDirectory="),
 )  # fmt: skip

@@ -20,11 +20,13 @@ FILES = (
             "--time= --time-style= --tabsize= --width= --zero --tree --git --icons --long --level= --header"),
     Program(names="tree", safe="-adfilqpugshDFrtUvcxACnJXS -L: -P: -I: -H: --du --gitignore --dirsfirst --filelimit= --noreport --prune --matchdirs --charset= --si",
             writes="-o:", starts="-R"),
-    Program(names="stat file du df readlink realpath pwd namei lsattr getfacl mountpoint findmnt lsblk locate", safe=f"-abcdefghiklmnpPqrsStTuvxzLHE -c: -d: -t: {_ANSWERS} --brief --mime "
+    Program(names="stat du df readlink realpath namei lsattr getfacl mountpoint findmnt lsblk locate", safe=f"-abcdefghiklmnpPqrsStTuvxzLHE -c: -d: -t: {_ANSWERS} --brief --mime "
             "--mime-type --mime-encoding --dereference --format= --printf= --file-system --terse --all --apparent-size --total --max-depth= "
             "--human-readable --si --summarize --exclude= --inodes --local --output? --type= --canonicalize --no-newline "
             "--relative-to= --relative-base= --strip --logical --physical --separate-dirs --time? --threshold= --canonicalize-missing "
-            "--canonicalize-existing --quiet --zero", writes="-C --compile", starts="-m: --magic-file= -F: --files-from= --files0-from="),
+            "--canonicalize-existing --quiet --zero", starts="--files0-from="),
+    Program(names="file", safe=f"-bhiIklLnNprsSz0dE -e: {_ANSWERS} --brief --mime --mime-type --mime-encoding --dereference --no-dereference --raw --uncompress",
+            writes="-C --compile", starts="-m: --magic-file= -f: --files-from= -P: --parameter="),
     Program(names="which whereis type command-not-found apropos whatis", safe="-abfmst -pPv --all --skip-alias"),
     # Tests and actions are words with one dash. What is not listed here is an action.
     Program(names="find gfind", long_dash=True,
@@ -62,7 +64,7 @@ FILES = (
             starts="-I: --use-compress-program= --to-command= --checkpoint-action= --rsh-command= --rmt-command= -F: --info-script= --new-volume-script= "
             "-M --multi-volume --checkpoint?"),
     Program(names="zip", safe="-0123456789 -djqruvxym -i: -x: -e --recurse-paths --quiet --verbose --exclude= --junk-paths --update --freshen -f",
-            starts="-T -TT: --test --unzip-command= -TT", writes="-b: --temp-path= -O: --output-file= -m --move -o", operands=Operands.PURPOSE, walks="-r --recurse-paths"),
+            starts="-T --test --unzip-command=", writes="-b: --temp-path= -O: --output-file= -m --move -o", operands=Operands.PURPOSE, walks="-r --recurse-paths"),
     Program(names="unzip zipinfo", safe="-lvtZpczfuonjqLaCMshT -x: -1 -2", writes="-d:", starts="-:", operands=Operands.PURPOSE),
     Program(names="7z 7za 7zr unrar", commands=(Program(names="l t", safe="-slt -ba -r"),)),
     Program(names="gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd unzstd zstdcat lz4", safe=f"-cdfhklLnNqrtvV0123456789 -T: -S: {_ANSWERS} --stdout --decompress "

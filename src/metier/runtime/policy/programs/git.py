@@ -68,8 +68,8 @@ GIT = (
             Program(names="rev-parse rev-list", safe=f"{_LOG} -q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name "
                     "--show-toplevel --show-prefix --show-cdup --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree "
                     "--is-bare-repository --is-inside-git-dir --count --objects --show-current --default= --sq --local-env-vars"),
-            Program(names="cat-file ls-tree ls-files ls-remote show-ref for-each-ref name-rev describe merge-base check-ignore var count-objects "
-                    "show-branch cherry blame annotate verify-commit verify-tag version help",
+            Program(names="cat-file ls-tree ls-files show-ref for-each-ref name-rev describe merge-base check-ignore var count-objects "
+                    "show-branch cherry blame annotate verify-commit verify-tag",
                     safe="-a -b -c -d -e -f -i -k -l -m -n -o -p -r -s -t -u -w -z -L: -v -q -h --all --tags --heads --refs --count= --sort= "
                     "--format= --cached --deleted --modified --others --ignored --stage --unmerged --full-name --exclude-standard "
                     "--abbrev? --name-only --name-status --long --always --dirty? --contains --candidates= --match= --exact-match --first-parent "
@@ -77,6 +77,10 @@ GIT = (
                     "--contains? --show-email --incremental --since= --date= --batch --batch-check --error-unmatch --eol --symref "
                     "--non-matching --no-index --verbose --human-readable --get-url --exit-code",
                     starts="--upload-pack= --exec= --textconv --filters --web -x: -O?"),
+            Program(names="ls-remote", safe="-q -t -h --heads --tags --refs --branches --symref --sort= --get-url --exit-code --quiet", starts="--upload-pack= --exec= -o: --server-option=",
+                    check="git_operand"),
+            # -w and -i start a browser.
+            Program(names="help version", safe="-a -g --all --guides --build-options", starts="-w -i -m --web --info --man"),
             Program(names="grep", safe="-a -I -i -w -v -h -H -E -G -P -F -n -l -L -z -c -p -W -q -r -f: -e: -A: -B: -C: -m: --text --ignore-case "
                     "--word-regexp --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings "
                     "--line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count "
@@ -98,8 +102,8 @@ GIT = (
                     "--shallow-exclude= --unshallow --update-shallow --force --keep --prune --prune-tags --no-tags --tags "
                     "--recurse-submodules? --no-recurse-submodules --jobs= --rebase? --no-rebase --ff --no-ff --ff-only --autostash "
                     "--no-autostash --squash --no-squash --no-edit --edit --commit --no-commit --stat --no-stat --set-upstream "
-                    "--allow-unrelated-histories --no-verify --verify --refmap= -s: --strategy= -X: --strategy-option= --ipv4 --ipv6 -S? "
-                    "--filter=", starts="--upload-pack= -u", same="-f/--force"),
+                    "--allow-unrelated-histories --no-verify --verify --refmap= -X: --strategy-option= --ipv4 --ipv6 -S? "
+                    "--filter=", starts="--upload-pack= -u -s: --strategy=", same="-f/--force"),
             # The second operand is the folder that is created.
             _change("clone", "-l -s -b: -o: -j: --local --no-hardlinks --shared --reference= --no-checkout --bare --mirror --origin= --branch= "
                     "--depth= --shallow-since= --single-branch --no-single-branch --no-tags --recurse-submodules? --jobs= --filter= "
@@ -117,14 +121,16 @@ GIT = (
             _change("tag", "-a -s -f -d -l -i -m: -F: -u: -n? -e --annotate --sign --no-sign --local-user= --force --delete --list --message= "
                     "--file= --cleanup= --sort= --contains --no-contains --merged? --no-merged? --points-at= --format= --column? "
                     "--create-reflog --verify --trailer=", same="-d/--delete -f/--force"),
-            _change("merge cherry-pick revert", "-e -m: -s: -X: -x -S? --no-edit --edit --commit --no-commit --ff --no-ff --ff-only --squash --no-squash "
-                    "--stat --no-stat --log? --signoff --strategy= --strategy-option= --abort --continue --quit --skip --mainline= "
-                    "--allow-empty --allow-unrelated-histories --autostash --no-verify -F: -m: --message= --into-name= --verify-signatures"),
-            _change("rebase", "-i -m -k -C: -S? -f -s: -X: --onto= --interactive --continue --skip --abort --quit --edit-todo --show-current-patch "
+            _change("merge cherry-pick revert", "-e -m: -X: -x -S? --no-edit --edit --commit --no-commit --ff --no-ff --ff-only --squash --no-squash "
+                    "--stat --no-stat --log? --signoff --strategy-option= --abort --continue --quit --skip --mainline= "
+                    "--allow-empty --allow-unrelated-histories --autostash --no-verify -F: -m: --message= --into-name= --verify-signatures",
+                    # A strategy is a program `git-merge-NAME`.
+                    starts="-s: --strategy="),
+            _change("rebase", "-i -m -k -C: -S? -f -X: --onto= --interactive --continue --skip --abort --quit --edit-todo --show-current-patch "
                     "--autosquash --no-autosquash --autostash --no-autostash --keep-empty --no-keep-empty --empty= --root --signoff "
-                    "--stat --no-stat --rebase-merges? --update-refs --fork-point --no-fork-point --strategy= --strategy-option= "
+                    "--stat --no-stat --rebase-merges? --update-refs --fork-point --no-fork-point --strategy-option= "
                     "--force-rebase --no-ff --reset-author-date --committer-date-is-author-date --no-verify --apply --merge",
-                    starts="-x: --exec=", same="-x/--exec -i/--interactive"),
+                    starts="-x: --exec= -s: --strategy=", same="-x/--exec -i/--interactive"),
             _change("reset", "-p -N --soft --mixed --hard --merge --keep --patch --pathspec-from-file= --no-refresh --refresh"),
             _change("rm mv", "-r -f -k --cached --force --ignore-unmatch --sparse", same="-f/--force"),
             _change("clean", "-d -f -i -x -X -e: --force --interactive --exclude=", same="-f/--force"),

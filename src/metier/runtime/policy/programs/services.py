@@ -21,7 +21,7 @@ def _docker(names: str) -> Program:
             Program(names="run create", safe="-i -t -d --rm --interactive --tty --detach --name= -w: --workdir= --platform= --pull= --quiet -q --memory= -m: --cpus= --read-only --init --hostname= -h:",
                     starts="--privileged -v: --volume= --mount= --device= --cap-add= --security-opt= --pid= --ipc= --userns= --network= --net= --entrypoint= -e: --env= --env-file= -p: --publish= -P "
                     "--publish-all --cgroup-parent= --add-host= --volumes-from= --runtime= --gpus= -u: --user= --group-add= --uts= --volume-driver= --log-driver= --log-opt= --health-cmd= --sysctl= --dns=",
-                    writes="--cidfile= --iidfile=", operands=_COMMAND, lead=1),
+                    writes="--cidfile= --iidfile=", operands=_COMMAND),
             Program(names="exec", safe="-i -t -d --interactive --tty --detach", starts="--privileged -u: --user= -e: --env= --env-file= -w: --workdir=", operands=_COMMAND, lead=1),
             Program(names="container image volume network system context builder", safe="", commands=(
                 Program(names="ls list inspect logs df info top stats port history", safe=f"{_LIST} -v"),)),
@@ -40,7 +40,8 @@ SERVICES = (
     Program(names="docker-compose podman-compose", operands=_ASK, safe=_ANSWERS),
     Program(names="kubectl oc k3s", safe=f"{_ANSWERS} -v: -n: --namespace= --request-timeout= -A --all-namespaces", starts="--kubeconfig= --context= --cluster= --user= --as= --as-group= --token= -s: --server= "
             "--certificate-authority= --client-certificate= --client-key= --insecure-skip-tls-verify? --cache-dir= --profile= --profile-output=", inherits=True, commands=(
-        Program(names="get describe logs top version explain api-resources api-versions cluster-info events", safe="-o: -l: -w -f -p -c: -L: --output= --selector= --watch --show-labels --no-headers --sort-by= --field-selector= "
+        Program(names="logs", safe="-f -p -c: -l: --follow --previous --container= --tail= --since= --since-time= --timestamps --all-containers --prefix --selector= --max-log-requests="),
+        Program(names="get describe top version explain api-resources api-versions cluster-info events", safe="-o: -l: -w -f -p -c: -L: --output= --selector= --watch --show-labels --no-headers --sort-by= --field-selector= "
                 "--follow --previous --container= --tail= --since= --since-time= --timestamps --all-containers --prefix --raw= --recursive --client --containers --show-kind --ignore-not-found --label-columns= --short",
                 starts="-f: --filename= -k: --kustomize="),
         Program(names="config", commands=(Program(names="view current-context get-contexts get-clusters get-users", safe="--minify -o: --output=", starts="--raw"),)),

@@ -62,7 +62,7 @@ TEXT = (
             "--join-output --jsonargs --monochrome-output --null-input --raw-input --raw-output --raw-output0 --slurp --sort-keys --tab "
             "--indent= --stream --seq --slurpfile= --rawfile="),
     Program(names="yq", safe=f"-ePMCnrNj -o: -p: -I: {_ANSWERS} --output-format= --input-format= --no-doc --prettyPrint --unwrapScalar", writes="-i -s: --inplace --in-place --split-exp="),
-    Program(names="echo printf yes seq basename dirname expr factor numfmt true false", safe="-neEszamw -d: -f: --multiple --suffix= --zero --to= --from= "
+    Program(names="echo printf yes seq basename dirname expr factor numfmt", safe="-neEszamw -d: -f: --multiple --suffix= --zero --to= --from= "
             "--version --help"),
     Program(names="od hexdump xxd strings md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum base32",
             safe=f"-abcdefghlnoprstuvwxACNqzitB -n: -N: -j: -w? -t: -l: -c: {_ANSWERS} --check --quiet --status --strict --tag --text --binary --zero "
@@ -73,7 +73,8 @@ TEXT = (
             starts="-k: --lesskey-file= --lesskey-src= -t: --tag= -T: --tag-file= -p: --pattern=", check="no_plus"),
     Program(names="man info", safe="-k -f -w -a --where --apropos --whatis --all -s: --sections=", starts="-P: --pager= -H? --html? -B: -r: --preprocessor= -p: "
             "-C: --config-file= -X? --gxditview? -T? --troff-device? --use-pager="),
-    Program(names="iconv recode dos2unix unix2dos", safe="-f: -t: -l -c -s --from-code= --to-code= --list", writes="-o: --output= -n", operands=Operands.PURPOSE),
+    Program(names="dos2unix unix2dos", safe="-q -k", operands=Operands.PURPOSE),
+    Program(names="iconv", safe="-f: -t: -l -c -s --from-code= --to-code= --list", writes="-o: --output=", operands=Operands.PURPOSE),
     Program(names="split csplit", safe="-b: -l: -n: -d -a: -k -s -z -f: --bytes= --lines= --number=", operands=Operands.PURPOSE, starts="--filter=", most=1),
     Program(names="envsubst tput clear reset tabs bc dc cal ncal figlet cowsay", safe="-v --variables -T: -l -q -m -y -3 --help --version", starts="-f: --file= -e:"),
 )  # fmt: skip

@@ -11,7 +11,7 @@ _SSH_STARTS = "-o: -F: -I: -S: -J: -P: -e: -m: -O: -W: -w: -Q:"
 _SSH_WRITES = "-E: -L: -R: -D:"
 
 TRANSFER = (
-    Program(names="ssh mosh autossh sshpass dropbear dbclient", safe="-1246AaCfGgKkMNnqsTtVvXxYy -B: -b: -c: -i: -l: -p:", starts=_SSH_STARTS, writes=_SSH_WRITES,
+    Program(names="ssh slogin", safe="-1246AaCfGgKkMNnqsTtVvXxYy -B: -b: -c: -i: -l: -p:", starts=_SSH_STARTS, writes=_SSH_WRITES,
             operands=Operands.COMMAND, lead=1),
     Program(names="scp", safe="-346ABCpqrTvO -c: -i: -l: -P:", starts="-o: -F: -S: -D: -J: -X: -s", operands=Operands.PURPOSE),
     Program(names="sftp", safe="-46aCfNpqrv -i: -l: -P: -c: -B: -R:", starts="-o: -F: -S: -D: -J: -b: -s: -X:", operands=Operands.PURPOSE, most=1),

@@ -18,15 +18,15 @@ WRAPPERS = (
     Program(names="su runuser", safe="-l -m -p -f --login --preserve-environment --help --version -", starts="-c: --command= -s: --shell= --session-command=", operands=_COMMAND),
     Program(names="nice ionice chrt taskset nohup setsid time gtime stdbuf unbuffer command builtin exec noglob nocorrect caffeinate catchsegv dbus-run-session "
             "linux32 linux64 setarch prlimit ltrace faketime eatmydata fakeroot proot firejail bwrap nsenter rlwrap torsocks proxychains proxychains4 tsocks "
-            "systemd-run systemd-inhibit daemonize start-stop-daemon chpst softlimit numactl",
-            safe="-n: -c: -t: -p -v -V -i: -o: -e: -w -f -a -l --help --version --adjustment= --class= --input= --output= --error= --wait --fork --ctty",
-            writes="--append -o: --output=", operands=_COMMAND),
+            "systemd-run systemd-inhibit daemonize start-stop-daemon chpst softlimit numactl sshpass mosh viddy entr",
+            # Which options take a value differs, and a wrong guess would hide the command.
+            safe="--help --version", operands=_COMMAND),
     Program(names="timeout gtimeout", safe="-k: -s: -v --foreground --preserve-status --kill-after= --signal= --verbose --help --version", operands=_COMMAND, lead=1),
     Program(names="xargs gxargs", safe="-0rtpxo -a: -d: -E: -e? -I: -i? -L: -l? -n: -P: -s: --null --arg-file= --delimiter= --eof? --replace? --max-lines? --max-args= "
             "--max-procs= --max-chars= --interactive --no-run-if-empty --verbose --exit --open-tty --show-limits --help --version -J: -R: -S:",
             operands=_COMMAND, appends=True),
     Program(names="parallel sem", safe="-0kXm -j: -n: -N: -a: --jobs= --dry-run --keep-order --halt= --bar --version --help", operands=_COMMAND, appends=True),
-    Program(names="watch viddy entr", safe="-bcdegtx -n: -q: --interval= --differences? --no-title --exec --beep --color --errexit --chgexit --precise", operands=_COMMAND),
+    Program(names="watch", safe="-bcdegtx -n: -q: --interval= --differences? --no-title --exec --beep --color --errexit --chgexit --precise", operands=_COMMAND),
     Program(names="chroot unshare flock strace perf gdb lldb valgrind script setpriv capsh su-exec gosu tini dumb-init with-contenv expect screen tmux",
             operands=_COMMAND, starts="-c: --command= -ex: -e: --exec=", writes="-o: --output= --log-file= -T: -B: -I: -O:", safe="-q -f -a -r -n --help --version -V"),
     # Its input is `.` and the rest of the words in a new shell.
