@@ -56,10 +56,11 @@ class Sessions:
 
     def permissions(self, approve: ApprovalHook | None = None) -> Permissions:
         """Returns what the user allows. `approve` decides the rest; without it the rest is refused."""
+        import os
         import shutil
 
         from metier.config import one_of, patterns
-        from metier.runtime import Permissions, Policy, PolicyVerdict
+        from metier.runtime import PathContext, Permissions, Policy, PolicyVerdict
 
         settings = self.user_settings
         verdicts = {
@@ -69,6 +70,7 @@ class Sessions:
         return Permissions(
             policy=Policy(allow=allow, deny=deny, **verdicts), approvals=self.approvals, approve=approve,
             which=lambda name: shutil.which(name, path=_SYSTEM_PATH),
+            context=PathContext(folder=self.paths.folder, home=self.paths.user_home, resolve=os.path.realpath),
         )  # fmt: skip
 
     def options(self) -> SessionOptions:

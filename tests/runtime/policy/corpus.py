@@ -27,7 +27,9 @@ class Row:
 
 def rows() -> tuple[Row, ...]:
     _, *lines = FILE.read_text(encoding="utf-8").splitlines()
-    return tuple(Row(kind, pattern, _plain(command), decision, reason) for kind, pattern, command, decision, reason in map(_cells, lines))
+    return tuple(
+        Row(kind, pattern, _plain(command), decision, reason) for kind, pattern, command, decision, reason in map(_cells, lines)
+    )
 
 
 def by_pattern() -> dict[tuple[str, str], list[Row]]:

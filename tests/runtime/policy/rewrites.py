@@ -13,13 +13,58 @@ from metier.runtime.policy.programs import Effect, Program, Value, find_program,
 Words = Sequence[str]
 
 _WRAPPERS = (
-    "env", "env A=b", "sudo", "sudo -u root", "nice", "nice -n 5", "nohup", "timeout 5", "setsid", "stdbuf -o0", "command", "exec",
-    "xargs", "xargs -n1", "busybox", "watch", "strace", "flock x", "ssh host", "docker exec web", "npx", "uv run", "time", "unknown-tool",
-)  # fmt: skip
+    "env",
+    "env A=b",
+    "sudo",
+    "sudo -u root",
+    "nice",
+    "nice -n 5",
+    "nohup",
+    "timeout 5",
+    "setsid",
+    "stdbuf -o0",
+    "command",
+    "exec",
+    "xargs",
+    "xargs -n1",
+    "busybox",
+    "watch",
+    "strace",
+    "flock x",
+    "ssh host",
+    "docker exec web",
+    "npx",
+    "uv run",
+    "time",
+    "unknown-tool",
+)
 _FOLDERS = ("/usr/bin/", "./", "../bin/", "/tmp/", "bin/")
-_LINES = ("; {0}", "{0}; ls", "ls && {0}", "{0} && ls", "ls || {0}", "{0} | cat", "ls | {0}", "{0} &", "({0}\n)", "{{ {0}\n}}", "! {0}",
-          "if {0}\nthen ls; fi", "while {0}\ndo ls; done", "echo $({0}\n)", 'echo "$({0}\n)"', "ls\n{0}", "A=b {0}", "A=$({0}\n)", "f() {{ {0}\n}}",
-          "cat <({0}\n)", "  {0}", "{0}  ", "time {0}", "true; {0}; true")  # fmt: skip
+_LINES = (
+    "; {0}",
+    "{0}; ls",
+    "ls && {0}",
+    "{0} && ls",
+    "ls || {0}",
+    "{0} | cat",
+    "ls | {0}",
+    "{0} &",
+    "({0}\n)",
+    "{{ {0}\n}}",
+    "! {0}",
+    "if {0}\nthen ls; fi",
+    "while {0}\ndo ls; done",
+    "echo $({0}\n)",
+    'echo "$({0}\n)"',
+    "ls\n{0}",
+    "A=b {0}",
+    "A=$({0}\n)",
+    "f() {{ {0}\n}}",
+    "cat <({0}\n)",
+    "  {0}",
+    "{0}  ",
+    "time {0}",
+    "true; {0}; true",
+)
 
 
 def quote(random: Random, word: str) -> str:
@@ -32,7 +77,11 @@ def quote(random: Random, word: str) -> str:
     if re.fullmatch(r"[\w./=:@%+,-]+", word):
         place = random.randrange(len(word) + 1)
         # `\n` and a leading `~` would be something else.
-        styles += [lambda text: f"{text[:place]}''{text[place:]}", lambda text: f"{text[:place]}\\{text[place:]}" if place < len(text) else text, str]
+        styles += [
+            lambda text: f"{text[:place]}''{text[place:]}",
+            lambda text: f"{text[:place]}\\{text[place:]}" if place < len(text) else text,
+            str,
+        ]
     return random.choice(styles)(word)
 
 
@@ -48,12 +97,21 @@ def write_plain(words: Words) -> str:
 def split_clusters(random: Random, words: Words) -> list[str]:
     """`-rf` becomes `-r -f`, and the other way round, for options without a value."""
     program = find_program(words[0])
-    flags = set() if program is None or program.long_dash else {name[1] for name, option in all_options(program, words) if option is Value.NONE and len(name) == 2}
+    flags = (
+        set()
+        if program is None or program.long_dash
+        else {name[1] for name, option in all_options(program, words) if option is Value.NONE and len(name) == 2}
+    )
     found: list[str] = [words[0]]
     for word in words[1:]:
         if re.fullmatch(r"-[A-Za-z]{2,6}", word) and set(word[1:]) <= flags and random.random() < 0.5:
             found += [f"-{letter}" for letter in word[1:]]
-        elif re.fullmatch(r"-[A-Za-z]", word) and word[1] in flags and re.fullmatch(r"-[A-Za-z]+", found[-1]) and set(found[-1][1:]) <= flags:
+        elif (
+            re.fullmatch(r"-[A-Za-z]", word)
+            and word[1] in flags
+            and re.fullmatch(r"-[A-Za-z]+", found[-1])
+            and set(found[-1][1:]) <= flags
+        ):
             found[-1] += word[1]
         else:
             found.append(word)
@@ -63,18 +121,30 @@ def split_clusters(random: Random, words: Words) -> list[str]:
 def add_flag(random: Random, words: Words) -> list[str]:
     """Adds an option without a value that the table knows to be harmless, before all others."""
     row, at = row_of(words)
-    known = [name for name, option in options_of(row).items() if option.effect is Effect.NONE and option.value is Value.NONE] if row and not row.old_cluster else []
+    known = (
+        [name for name, option in options_of(row).items() if option.effect is Effect.NONE and option.value is Value.NONE]
+        if row and not row.old_cluster
+        else []
+    )
     return [*words[:at], random.choice(known), *words[at:]] if known else list(words)
 
 
 def add_risk(random: Random, words: Words) -> list[str] | None:
     """Adds an option that starts a program or writes to a place, before all others; in a cluster where that is possible."""
     row, at = row_of(words)
-    risky = [(name, option) for name, option in options_of(row).items() if option.effect in (Effect.STARTS, Effect.WRITES)] if row else []
+    risky = (
+        [(name, option) for name, option in options_of(row).items() if option.effect in (Effect.STARTS, Effect.WRITES)]
+        if row
+        else []
+    )
     if not row or not risky:
         return None
     name, option = random.choice(risky)
-    flags = [each[1] for each, value in options_of(row).items() if value.effect is Effect.NONE and value.value is Value.NONE and len(each) == 2]
+    flags = [
+        each[1]
+        for each, value in options_of(row).items()
+        if value.effect is Effect.NONE and value.value is Value.NONE and len(each) == 2
+    ]
     if len(name) == 2 and not row.long_dash and flags and random.random() < 0.5:
         name = f"-{random.choice(flags)}{name[1]}"
     if option.value is Value.NONE:

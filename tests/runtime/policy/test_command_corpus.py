@@ -13,7 +13,11 @@ GROUPS = by_pattern()
 
 @pytest.mark.parametrize(("kind", "pattern"), GROUPS, ids=[f"{kind} {pattern}" for kind, pattern in GROUPS])
 def test_every_command_of_the_corpus_is_decided_as_written(kind: str, pattern: str) -> None:
-    wrong = [(row.command, row.decision, row.reason) for row in GROUPS[kind, pattern] if decide(kind, pattern, row.command) != row.decision]
+    wrong = [
+        (row.command, row.decision, row.reason)
+        for row in GROUPS[kind, pattern]
+        if decide(kind, pattern, row.command) != row.decision
+    ]
     assert wrong == []
 
 

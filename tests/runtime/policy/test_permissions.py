@@ -388,3 +388,45 @@ def test_what_a_pattern_grants_a_real_shell_runs_as_exactly_those_words(only_git
     words = plain_words(command)
     assert done.stdout == "[git]" + "".join(f"<{word}>" for word in words[1:]), (command, done)
     assert sorted(file.name for file in only_git.iterdir()) == ["git"]
+
+
+@pytest.mark.parametrize("command", ["rm *", "ls [ab].txt", "echo a:*", "git status; id", "git commit -m 'a b'", "cat ?"])
+def test_an_approved_command_is_approved_as_it_was_shown_and_nothing_else(command: str) -> None:
+    approvals = MemoryApprovals()
+    permissions = Permissions(approvals=approvals, approve=lambda _: ApprovalAnswer.ALWAYS)
+    skill = asker("Bash")
+    permissions.authorise(command_request("Bash", command), skill)
+    later = Permissions(approvals=approvals)
+    assert later.check("Bash", command, skills=[skill]).verdict is PolicyVerdict.ALLOW
+    for other in ("rm x", "rm -rf /", "ls a.txt", "echo a:b", "git status", "git commit -m a", "cat x", f"{command} x"):
+        assert later.check("Bash", other, skills=[skill]).verdict is PolicyVerdict.ASK
+
+
+def test_the_hint_of_a_refusal_names_only_the_refused_command() -> None:
+    with pytest.raises(RefusedError) as refused:
+        Permissions().authorise(command_request("Bash", "rm * 'x'"), asker("Bash"))
+    assert """metier policy allow 'Bash(rm [*] '"'"'x'"'"')' --skill pdf""" in refused.value.hint
+
+
+@pytest.mark.parametrize(("allow", "verdict"), [
+    (["Bash(mytool:*)"], PolicyVerdict.ALLOW), (["Bash"], PolicyVerdict.ALLOW), ([], PolicyVerdict.ASK),
+])  # fmt: skip
+def test_an_unknown_program_is_allowed_by_the_user_and_never_by_the_skill_alone(
+    allow: list[str], verdict: PolicyVerdict
+) -> None:
+    permissions = Permissions(policy=Policy.of(allow=allow, tools=PolicyVerdict.ALLOW))
+    skill = asker("Bash(mytool:*)", "Bash(git log:*)")
+    assert permissions.check("Bash", "mytool x", skills=[skill]).verdict is verdict
+    assert permissions.check("Bash", "git log --oneline", skills=[skill]).verdict is PolicyVerdict.ALLOW
+    assert permissions.check("Bash", "git log --output=x", skills=[skill]).verdict is PolicyVerdict.ASK
+
+
+def test_arguments_of_a_script_are_no_shell_text() -> None:
+    permissions = Permissions(policy=Policy.of(deny=["Bash(git push:*)", "Bash(rm:*)"]))
+    request = script_tool_request("pdf", "scripts/go.py", ["it's", "$x", "git push", "`id`"])
+    assert permissions.decide(request, asker("Bash(python3:*)")).verdict is PolicyVerdict.ALLOW
+
+
+def test_a_denied_interpreter_denies_the_scripts_that_it_runs() -> None:
+    permissions = Permissions(policy=Policy.of(deny=["Bash(python3:*)"]))
+    assert permissions.decide(script_tool_request("pdf", "scripts/go.py", []), asker()).verdict is PolicyVerdict.DENY

@@ -14,9 +14,13 @@ from .rewrites import add_risk, rewrite, write_plain
 FULL = bool(os.environ.get("METIER_FULL"))
 EXAMPLES = 100_000 if FULL else 5_000
 
-ASKED = [row for row in rows() if row.list == "allow" and row.decision == "ask" and row.pattern not in ("Bash", "Bash(*)", "Read")]
+ASKED = [
+    row for row in rows() if row.list == "allow" and row.decision == "ask" and row.pattern not in ("Bash", "Bash(*)", "Read")
+]
 GRANTED = [row for row in rows() if row.list == "allow" and row.decision == "allow" and row.pattern.endswith((":*)", " *)"))]
-DENIED = [row for row in rows() if row.list == "deny" and row.decision == "deny" and not read_command_line(row.command).is_broken]
+DENIED = [
+    row for row in rows() if row.list == "deny" and row.decision == "deny" and not read_command_line(row.command).is_broken
+]
 
 
 def test_no_rewriting_makes_an_allow_pattern_grant_a_command_that_it_did_not_grant() -> None:
@@ -48,7 +52,25 @@ def test_no_option_that_starts_a_program_or_writes_is_granted_by_an_open_pattern
 
 def test_no_shell_syntax_is_granted_by_an_open_pattern() -> None:
     random = Random(3)
-    tails = ["; id", " && id", " | id", " &", " > x", " >> x", " $(id)", " `id`", " $x", " *", " ~", "\nid", " <x", " <(id)", " {a,b}", " \\\n x", " # x"]
+    tails = [
+        "; id",
+        " && id",
+        " | id",
+        " &",
+        " > x",
+        " >> x",
+        " $(id)",
+        " `id`",
+        " $x",
+        " *",
+        " ~",
+        "\nid",
+        " <x",
+        " <(id)",
+        " {a,b}",
+        " \\\n x",
+        " # x",
+    ]
     grown = []
     for _ in range(EXAMPLES):
         row = random.choice(GRANTED)

@@ -1,20 +1,28 @@
-"""Checks of operands and code that a list of options cannot express. Each returns True if it is sure that nothing is started or written."""
+"""Checks of operands and code that a list of options cannot express.
+
+Each returns True if it is sure that nothing is started and nothing is written.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from metier.lazy import lazy_pattern
+
 __all__ = ["CHECKS", "check_code", "tar_goes_further"]
 
 # `s/a/b/g`, `10,20p`, `/x/d`, `$!N`: addresses, then a command without a file or a program. Flags e and w are not among them.
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
-_SUBSTITUTE = "|".join(rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiIm0-9]*" for mark in (r"\/", ",", r"\|", "#", "@", ":", "_", "%"))
+_SUBSTITUTE = "|".join(
+    rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiIm0-9]*"
+    for mark in (r"\/", ",", r"\|", "#", "@", ":", "_", "%")
+)
 _TRANSLITERATE = r"y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/"
 _SED_COMMAND = rf"(?:{_ADDRESS}(?:,(?:\+?{_ADDRESS}))?[ ]*!?[ ]*)?(?:[pdDgGhHxnNPlqQz=]\d*|{_SUBSTITUTE}|{_TRANSLITERATE})"
-_SED = re.compile(rf"\s*(?:{_SED_COMMAND}[ ]*(?:[;\n]\s*|$))*")
+_SED = lazy_pattern(rf"\s*(?:{_SED_COMMAND}[ ]*(?:[;\n]\s*|$))*")
 # Strings and regular expressions may contain the same letters, but a program without these is surely harmless.
-_AWK = re.compile(r"system|getline|\||>(?!=)|@|\bextension\b|close|fflush|PROCINFO")
+_AWK = lazy_pattern(r"system|getline|\||>(?!=)|@|\bextension\b|close|fflush|PROCINFO")
 
 
 def check_code(name: str, text: str) -> bool:
@@ -56,7 +64,13 @@ def _git_operand(text: str) -> bool:
 
 def _git_config(text: str) -> bool:
     """A word without a dot is no key; these sections hold no program, folder or remote."""
-    return "." not in text or re.match(r"(?i)(user\.(name|email)|color|column|advice|init\.defaultbranch|push\.default|pull\.(rebase|ff))(\.|$)", text) is not None
+    return (
+        "." not in text
+        or re.match(
+            r"(?i)(user\.(name|email)|color|column|advice|init\.defaultbranch|push\.default|pull\.(rebase|ff))(\.|$)", text
+        )
+        is not None
+    )
 
 
 CHECKS: Mapping[str, Callable[[str], bool]] = {

@@ -1,56 +1,34 @@
 """The command line of a shell as simple commands, for a policy that has to be sure.
 
-The reader resolves quotes and notes every other piece of syntax as a doubt. An allow pattern needs a line without a doubt; a deny
-pattern looks at all commands of the line, also inside substitutions and here-documents. Where the text of a word is decided only
-when the command runs (`$x`, `$(…)`, `{a,b}`), the word is *dynamic* and can be anything.
+The reader resolves quotes and notes every other piece of syntax as a doubt. An allow pattern needs a line without a doubt; a
+deny pattern looks at all commands of the line, also inside substitutions and here-documents. Where the text of a word is
+decided only when the command runs (`$x`, `$(…)`, `{a,b}`), the word is *dynamic* and can be anything.
 
-The reader of `metier.scan` reads prose and never fails, so it drops what it does not understand. A permission needs the opposite,
-hence two readers. `tests/runtime/policy/test_command_line.py` compares this one with bash and with tree-sitter.
+The reader of `metier.scan` reads prose and never fails, so it drops what it does not understand. A permission needs the
+opposite, hence two readers. The tests compare this one with bash and with tree-sitter.
 """
 
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
 from glob import escape
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass, field
 
-__all__ = ["ASSIGNMENT", "CommandLine", "ShellWord", "SimpleCommand", "globs_meet", "literal_word", "read_command_line"]
+from .shell_words import ShellWord
+
+__all__ = ["ASSIGNMENT", "CommandLine", "SimpleCommand", "read_command_line"]
 
 _DEEPEST = 12
 _LONGEST = 20_000
 _BLANK = " \t\r"
-_PLAIN = re.compile(r"[^\s'\"\\$`;|&()<>*?\[{}~!#=\x00-\x1f\x7f]+")
-_QUOTED = re.compile(r"[^\"\\$`!\x00]+")
-_NAME = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])", re.ASCII)
-_REDIRECT = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<|>")
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", re.ASCII)
-_CASE = re.compile(r"(?:^|[\s;&|(])case\s")
-_WILD = re.compile(r"[*?\[]")
-
-
-@dataclass(frozen=True, slots=True)
-class ShellWord:
-    """A word with its quotes resolved."""
-
-    text: str
-    glob: str
-    """The text as a pattern: its own wildcards, and `*` for each dynamic part."""
-    is_dynamic: bool = False
-    """It can become any number of any words."""
-
-    @property
-    def is_wild(self) -> bool:
-        return _WILD.search(self.glob) is not None and self.glob != escape(self.text)
-
-    def may_be(self, wanted: str) -> bool:
-        """Returns True if the word can stand for `wanted`, which may have wildcards too."""
-        if self.is_dynamic:
-            return True
-        if not self.is_wild:
-            return fnmatchcase(self.text, wanted)
-        return globs_meet(self.glob, wanted)
+_PLAIN = lazy_pattern(r"[^\s'\"\\$`;|&()<>*?\[{}~!#=\x00-\x1f\x7f]+")
+_QUOTED = lazy_pattern(r"[^\"\\$`!\x00]+")
+_NAME = lazy_pattern(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])", re.ASCII)
+_REDIRECT = lazy_pattern(r"&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<|>")
+ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", re.ASCII)
+_CASE = lazy_pattern(r"(?:^|[\s;&|(])case\s")
 
 
 @dataclass(slots=True)
@@ -85,44 +63,6 @@ def read_command_line(text: str) -> CommandLine:
     except _UnreadableError:
         line.is_plain, line.is_broken = False, True
     return line
-
-
-def globs_meet(one: str, other: str, *, crosses: bool = True) -> bool:
-    """Returns True if some text matches both patterns. Without `crosses` a `*` of the first stops at a slash."""
-    left, right = _pieces(one), _pieces(other)
-    reached, todo = {(0, 0)}, [(0, 0)]
-    while todo:
-        i, j = todo.pop()
-        if i == len(left) and j == len(right):
-            return True
-        a, b = left[i : i + 1], right[j : j + 1]
-        steps = []
-        if a == ["*"]:
-            steps.append((i + 1, j))
-            if b and b != ["*"] and (crosses or b != ["/"]):
-                steps.append((i, j + 1))
-        if b == ["*"]:
-            steps.append((i, j + 1))
-            if a and a != ["*"]:
-                steps.append((i + 1, j))
-        if a and b and "*" not in (a[0], b[0]) and (a == b or "?" in (a[0], b[0])):
-            steps.append((i + 1, j + 1))
-        new = [step for step in steps if step not in reached]
-        reached.update(new)
-        todo += new
-    return False
-
-
-def _pieces(glob: str) -> list[str]:
-    """The characters of a pattern: `*`, `?` for any one, `[*]` for an escaped one."""
-    pieces = []
-    for escaped, group, char in re.findall(r"\[([*?\[])\]|(\[!?\]?[^]]*\])|(.)", glob, re.DOTALL):
-        pieces.append(f"[{escaped}]" if escaped else "?" if group else char)
-    return pieces
-
-
-def literal_word(text: str) -> ShellWord:
-    return ShellWord(text, escape(text))
 
 
 class _UnreadableError(Exception):
@@ -314,14 +254,14 @@ class _Reader:
 
     def _special(self, char: str) -> None:
         """Reads wildcards, braces and the other characters that can change a word."""
-        if char == "{" and not self.in_word and self.text[self.at + 1 : self.at + 2] in ("", " ", "\t", "\n"):
-            self._end_command()
-        elif char == "}" and not self.in_word:
+        following = self.text[self.at + 1 : self.at + 2]
+        is_group = char == "}" or (char == "{" and following in ("", " ", "\t", "\n"))
+        if is_group and not self.in_word:
             self._end_command()
         elif char == "{" and not self.text.startswith("{}", self.at):
             self._add("{", "*")
             self.is_dynamic = True
-        elif char == "!" and self.text[self.at + 1 : self.at + 2] not in ("", " ", "\t", "=", "\n") and not self.in_word:
+        elif char == "!" and following not in ("", " ", "\t", "=", "\n") and not self.in_word:
             self._add("!", "*")
             self.is_dynamic = True
         else:

@@ -1,8 +1,8 @@
 """Whether a command may be what a deny pattern names. In doubt the answer is yes.
 
 Every command of the line counts, also inside substitutions, here-documents and the strings that a program may run. Wrappers
-(`sudo`, `env`, `xargs`) and programs that the table does not know may run any of their words. Global options may stand before a subcommand,
-option clusters may be joined or split, and quotes, wildcards and variables may hide a word.
+(`sudo`, `env`, `xargs`) and programs that the table does not know may run any of their words. Global options may stand before a
+subcommand, option clusters may be joined or split, and quotes, wildcards and variables may hide a word.
 
 A file that a program reads (`sh build.sh`, `make`) is not opened: the sandbox is the protection against those.
 """
@@ -14,23 +14,26 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from .command_line import ASSIGNMENT, CommandLine, ShellWord, SimpleCommand, literal_word, read_command_line
+from metier.lazy import lazy_pattern
+
+from .command_line import ASSIGNMENT, CommandLine, SimpleCommand, read_command_line
 from .effects import command_starts
 from .programs import Operands, Program, Value, find_program, options_of, synonyms_of
+from .shell_words import ShellWord, literal_word
 
-__all__ = ["all_commands", "may_run"]
+__all__ = ["all_commands", "is_same_command", "may_run"]
 
 _DEEPEST = 6
-_MOST_WORDS = 400
+_MOST_WORDS = 250
 _RESERVED = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "time", "coproc", "function", "{", "("})
-_TEXT = re.compile(r"[\w./@%+~:-]+")
-_SPACE = re.compile(r"[\s;|&(){}<>`$'\"\\,]")
+_TEXT = lazy_pattern(r"[\w./@%+~:-]+")
+_SPACE = lazy_pattern(r"[\s;|&(){}<>`$'\"\\,]")
 _ANY = ShellWord("", "*", is_dynamic=True)
 
 
 def may_run(pattern: Sequence[str], line: CommandLine) -> bool:
     """Returns True if a command of the line may be the one that the words of the pattern name."""
-    return line.is_broken or any(_matches(pattern, words) for words in all_commands(line))
+    return line.is_broken or any(is_same_command(pattern, words) for words in all_commands(line))
 
 
 def all_commands(line: CommandLine) -> Iterator[Sequence[ShellWord]]:
@@ -66,7 +69,9 @@ def _peel(command: SimpleCommand) -> tuple[Sequence[ShellWord], Sequence[ShellWo
     return words, assignments
 
 
-def _command(words: Sequence[ShellWord], command: SimpleCommand, line: CommandLine, depth: int) -> Iterator[Sequence[ShellWord]]:
+def _command(
+    words: Sequence[ShellWord], command: SimpleCommand, line: CommandLine, depth: int
+) -> Iterator[Sequence[ShellWord]]:
     """The command itself, and what it may start."""
     yield words
     program = find_program(words[0].text.casefold()) if not words[0].is_dynamic and not words[0].is_wild else None
@@ -132,11 +137,15 @@ def _texts(word: ShellWord, depth: int, more: tuple[ShellWord, ...] = ()) -> Ite
         inner = read_command_line(text)
         if not inner.is_broken:
             yield from ((*words, *more) for words in _commands(inner, depth + 1))
-        pieces = [literal_word(piece) for piece in _TEXT.findall(text)[:_MOST_WORDS]]
+        pieces = [literal_word(piece) for piece in _TEXT.findall(text)]
+        if len(pieces) > _MOST_WORDS:
+            yield (_ANY,)
+            return
         yield from ((*pieces[place : place + 12], *more) for place in range(len(pieces)))
 
 
-def _matches(pattern: Sequence[str], words: Sequence[ShellWord]) -> bool:
+def is_same_command(pattern: Sequence[str], words: Sequence[ShellWord]) -> bool:
+    """Returns True if these words may be the command that the pattern names; options may stand between them."""
     if not words:
         return False
     if words[0].is_dynamic:

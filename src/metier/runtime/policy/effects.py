@@ -5,19 +5,19 @@ The table in `programs` says what each option means. A word that the table does 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass, replace
 
 from .code_checks import check_code, tar_goes_further
 from .programs import Effect, Operands, Option, Program, Value, options_of
 
-__all__ = ["Risk", "command_starts", "is_covered", "risks"]
+__all__ = ["Risk", "command_starts", "is_covered", "operands_of", "risks"]
 
 Lookup = Callable[[str], Program | None]
 
-_NUMBER = re.compile(r"-\d+[ckMGbw]?")
+_NUMBER = lazy_pattern(r"-\d+[ckMGbw]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ def is_covered(program: Program | None, words: Sequence[str], spelled: frozenset
         if risk.is_command and risk.places[0] in spelled:
             start = risk.places[0]
             inner = words[start:]
-            if not is_covered(find(inner[0]), inner, frozenset(place - start for place in spelled if place >= start), find=find):
+            if not is_covered(
+                find(inner[0]), inner, frozenset(place - start for place in spelled if place >= start), find=find
+            ):
                 return False
         elif not spelled.issuperset(risk.places):
             return False
@@ -52,6 +54,14 @@ def command_starts(program: Program, words: Sequence[str]) -> bool:
 
 def risks(program: Program, words: Sequence[str]) -> Iterator[Risk]:
     yield from _Reading(program, words).read(1)
+
+
+def operands_of(program: Program, words: Sequence[str]) -> list[int]:
+    """The places of the words that are neither options nor their values."""
+    reading = _Reading(program, words)
+    for _ in reading.read(1):
+        pass
+    return reading.operands
 
 
 class _Reading:

@@ -15,20 +15,22 @@ from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from metier.errors import UsageError
+from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
-from .command_line import CommandLine, SimpleCommand, literal_word, read_command_line
-from .denials import may_run
+from .command_line import read_command_line
+from .denials import is_same_command, may_run
 from .effects import is_covered
-from .paths import Places, command_touches, covers_path, denies_path, is_path_tool, same_act
+from .paths import PathContext, command_touches, covers_path, denies_path, is_path_tool, same_act
 from .programs import find_program
+from .shell_words import literal_word
 
-__all__ = ["Places", "ToolPattern", "ToolRequest", "command_request", "literal_pattern", "plain_words"]
+__all__ = ["PathContext", "ToolPattern", "ToolRequest", "command_request", "literal_pattern", "plain_words"]
 
-_PATTERN = re.compile(r"(?P<tool>\*|[A-Za-z][\w.:-]*\*?)(?:\((?P<argument>.*)\))?", re.DOTALL)
+_PATTERN = lazy_pattern(r"(?P<tool>\*|[A-Za-z][\w.:-]*\*?)(?:\((?P<argument>.*)\))?", re.DOTALL)
 _SHELLS = frozenset({"bash", "shell", "sh", "execute", "terminal", "run_command"})
 _EVERYTHING = (None, "*", ":*")
-_NOWHERE = Places()
+_NOWHERE = PathContext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,46 +71,52 @@ class ToolPattern:
         return self.tool if self.argument is None else f"{self.tool}({self.argument})"
 
     def grants(
-        self, request: ToolRequest, *, which: Which | None = None, places: Places = _NOWHERE, known_only: bool = False
+        self, request: ToolRequest, *, which: Which | None = None, context: PathContext = _NOWHERE, known_only: bool = False
     ) -> bool:
         """Returns True if the pattern certainly covers the request. With `known_only` a program must be in the table."""
-        return any(self._covers(each, which, places, known_only) for each in (request, *request.also))
+        return any(self._covers(each, which, context, known_only) for each in (request, *request.also))
 
-    def forbids(self, request: ToolRequest, *, places: Places = _NOWHERE) -> bool:
+    def forbids(self, request: ToolRequest, *, context: PathContext = _NOWHERE) -> bool:
         """Returns True if the pattern may cover the request: for deny lists."""
-        return any(self._might_be(each, places) for each in (request, *request.also))
+        return any(self._might_be(each, context) for each in (request, *request.also))
 
     def _names(self, request: ToolRequest) -> bool:
         # Each host has another name for its shell, and an author cannot know which.
         both_shells = is_shell(self.tool) and is_shell(request.tool)
         return both_shells or fnmatchcase(request.tool.casefold(), self.tool.casefold())
 
-    def _covers(self, request: ToolRequest, which: Which | None, places: Places, known_only: bool) -> bool:
+    def _covers(self, request: ToolRequest, which: Which | None, context: PathContext, known_only: bool) -> bool:
         if not self._names(request):
             return False
         if self.argument is None or self.argument in _EVERYTHING:
             return True
         if not request.is_command:
-            return covers_path(self.argument, request.argument, places)
+            return covers_path(self.argument, request.argument, context)
         words, is_open = _words_of(self.argument)
         if self.argument == glob.escape(request.argument):
             # It spells out the whole command.
             return True
         return bool(request.argv) and _argv_matches(words, is_open, request, which=which, known_only=known_only)
 
-    def _might_be(self, request: ToolRequest, places: Places) -> bool:
+    def _might_be(self, request: ToolRequest, context: PathContext) -> bool:
         argument = self.argument
         if argument is None or argument in _EVERYTHING:
             return self._names(request)
         if request.is_command:
-            line = _line_of(request)
-            if is_path_tool(self.tool):
-                return command_touches(self.tool, argument, line, places)
-            words, _ = _words_of(argument)
-            return self._names(request) and (not words or may_run(words, line))
+            return self._might_run(argument, request, context)
         if not (self._names(request) or same_act(self.tool, request.tool)):
             return False
-        return fnmatchcase(request.argument, argument) or denies_path(argument, request.argument, places)
+        return fnmatchcase(request.argument, argument) or denies_path(argument, request.argument, context)
+
+    def _might_run(self, argument: str, request: ToolRequest, context: PathContext) -> bool:
+        words, _ = _words_of(argument)
+        if request.is_script:
+            # Its arguments are no shell text, and the sandbox keeps it away from the user's files.
+            return self._names(request) and is_same_command(words, [literal_word(word) for word in request.argv])
+        line = read_command_line(request.argument)
+        if is_path_tool(self.tool):
+            return command_touches(self.tool, argument, line, context)
+        return self._names(request) and (not words or may_run(words, line))
 
 
 Which = Callable[[str], str | None]
@@ -142,12 +150,6 @@ def literal_pattern(request: ToolRequest) -> ToolPattern:
     return ToolPattern(request.tool, glob.escape(request.argument) if request.argument else None)
 
 
-def _line_of(request: ToolRequest) -> CommandLine:
-    if not request.is_script:
-        return read_command_line(request.argument)
-    return CommandLine(commands=[SimpleCommand(words=[literal_word(word) for word in request.argv])])
-
-
 def _words_of(argument: str) -> tuple[tuple[str, ...], bool]:
     """`git add:*` and `git add *` are the words git and add, and more may follow; after `git status` nothing may."""
     is_open = argument.endswith((":*", " *"))
@@ -162,7 +164,9 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(word.text for word in line.commands[0].words) if is_quoted else tuple(text.split())
 
 
-def _argv_matches(words: tuple[str, ...], is_open: bool, request: ToolRequest, *, which: Which | None, known_only: bool) -> bool:
+def _argv_matches(
+    words: tuple[str, ...], is_open: bool, request: ToolRequest, *, which: Which | None, known_only: bool
+) -> bool:
     argv = request.argv
     if not words or not _is_binary(words[0], argv[0], which):
         return False

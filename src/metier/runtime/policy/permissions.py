@@ -23,7 +23,7 @@ from metier.spec import Manifest, Toolset
 from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
-from .patterns import Places, ToolPattern, ToolRequest, Which, literal_pattern, tool_request
+from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, tool_request
 
 __all__ = [
     "ApprovalAnswer",
@@ -138,7 +138,7 @@ class Permissions:
     approve: ApprovalHook | None = None
     """Decides `ask`. Without a hook, such requests are refused."""
     which: Which | None = None
-    places: Places = field(default_factory=Places)
+    context: PathContext = field(default_factory=PathContext)
     """Where paths start and lead to."""
 
     def check(self, tool: str, argument: str = "", *, skills: Sequence[Requester] = ()) -> PolicyDecision:
@@ -150,18 +150,16 @@ class Permissions:
         return min(decisions, key=lambda decision: order.index(decision.verdict))
 
     def denies(self, request: ToolRequest) -> bool:
-        return any(pattern.forbids(request, places=self.places) for pattern in self.policy.deny)
+        return any(pattern.forbids(request, context=self.context) for pattern in self.policy.deny)
 
     def decide(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision:
         for pattern in self.policy.deny:
-            if pattern.forbids(request, places=self.places):
+            if pattern.forbids(request, context=self.context):
                 return PolicyDecision(verdict=PolicyVerdict.DENY, rule=f"policy.deny: {pattern}")
         if skill is not None and skill.origin:
             return self._decide_remote(request, skill)
         lists_tools = skill is not None and bool(skill.tools)
-        requested = skill is not None and any(
-            self._grants(pattern, request) for pattern in parse_patterns(skill.tools)
-        )
+        requested = skill is not None and any(self._grants(pattern, request) for pattern in parse_patterns(skill.tools))
         if lists_tools and not requested and request.tool == SCRIPT:
             return PolicyDecision(verdict=PolicyVerdict.DENY, rule="allowed-tools: the skill does not request it")
         if request.tool not in _OURS and not requested:
@@ -205,7 +203,7 @@ class Permissions:
         )
 
     def _grants(self, pattern: ToolPattern, request: ToolRequest, *, known_only: bool = False) -> bool:
-        return pattern.grants(request, which=self.which, places=self.places, known_only=known_only)
+        return pattern.grants(request, which=self.which, context=self.context, known_only=known_only)
 
     def _approved(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision | None:
         if skill is None:
@@ -266,7 +264,9 @@ def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> To
     suffix = "." + script.rpartition(".")[2] if "." in script.rpartition("/")[2] else ""
     starts = [tuple(start.split()) for start in _INTERPRETERS.get(suffix, ())]
     commands = [(*start, script, *arguments) for start in starts] + [(script, *arguments)]
-    shells = [ToolRequest(tool="Bash", argument=" ".join(words), argv=words, is_command=True, is_script=True) for words in commands]
+    shells = [
+        ToolRequest(tool="Bash", argument=" ".join(words), argv=words, is_command=True, is_script=True) for words in commands
+    ]
     stem = script.rpartition("/")[2].removesuffix(suffix)
     return ToolRequest(
         tool=SCRIPT, argument=script, also=(*shells, ToolRequest(tool="run_skill_script"), ToolRequest(tool=f"{skill}_{stem}")),

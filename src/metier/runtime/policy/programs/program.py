@@ -13,11 +13,11 @@ Abbreviations of long options are unknown as well: only the program knows what t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from enum import Enum, StrEnum
 from functools import lru_cache
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
 __all__ = ["Effect", "Operands", "Option", "Program", "Value", "options_of", "synonyms_of"]
@@ -93,7 +93,7 @@ class Program:
     """Options that make it read whole folders; `always` if it needs none."""
 
 
-_CLUSTER = re.compile(r"-[^-][^:?*]*")
+_CLUSTER = lazy_pattern(r"-[^-][^:?*]*")
 
 
 @lru_cache(maxsize=1_000)
@@ -106,9 +106,7 @@ def options_of(program: Program) -> Mapping[str, Option]:
         (Effect.STARTS, program.starts),
     )
     # An effect wins over the list of harmless options.
-    return {
-        name: Option(effect, value) for effect, text in lists for name, value in _read_list(text, whole=program.long_dash)
-    }
+    return {name: Option(effect, value) for effect, text in lists for name, value in _read_list(text, whole=program.long_dash)}
 
 
 def _read_list(text: str, *, whole: bool) -> Iterator[tuple[str, Value]]:
