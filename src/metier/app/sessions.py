@@ -66,8 +66,10 @@ class Sessions:
 
     def permissions(self, approve: ApprovalHook | None = None) -> Permissions:
         """Returns what the user allows. `approve` decides the rest; without it the rest is refused."""
+        import os
+
         from metier.config import one_of, patterns
-        from metier.runtime import Permissions, Policy, PolicyVerdict
+        from metier.runtime import PathContext, Permissions, Policy, PolicyVerdict
         from metier.sources import find_command
 
         settings = self.settings
@@ -78,6 +80,7 @@ class Sessions:
         return Permissions(
             policy=Policy(allow=allow, deny=deny, **verdicts), approvals=self.approvals, approve=approve,
             which=lambda name: find_command(name, _SYSTEM_PATH),
+            context=PathContext(folder=self.paths.folder, home=self.paths.user_home, resolve=os.path.realpath),
         )  # fmt: skip
 
     def options(self) -> SessionOptions:

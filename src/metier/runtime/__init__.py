@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from .health import HealthCheck, check_health
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
+    from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
     from .policy.permissions import (
         ApprovalAnswer,
@@ -103,6 +104,7 @@ _EXPORTS = {
         "FileApprovals",
         "MemoryApprovals",
     ),
+    "metier.runtime.policy.paths": ("PathContext",),
     "metier.runtime.policy.patterns": (
         "ToolPattern",
         "ToolRequest",
@@ -221,6 +223,7 @@ __all__ = [
     "Outcome",
     "OutputFile",
     "OverBudgetError",
+    "PathContext",
     "Permissions",
     "Policy",
     "PolicyDecision",

@@ -49,78 +49,6 @@ def granted(pattern: str, command: str, **options: Any) -> bool:
     return ToolPattern.parse(pattern).grants(command_request("Bash", command), **options)
 
 
-E38 = [
-    # pattern, command, is it granted
-    ("Bash(git:*)", "git status", True),
-    ("Bash(git:*)", "git log --oneline -5", True),
-    ("Bash(git:*)", "git", True),
-    ("Bash(git:*)", "git commit -m 'a; b $(c)'", True),
-    ("Bash(git:*)", "git;id", False),
-    ("Bash(git:*)", "git ; id", False),
-    ("Bash(git:*)", "git status && id", False),
-    ("Bash(git:*)", "git status | id", False),
-    ("Bash(git:*)", "git status & id", False),
-    ("Bash(git:*)", "git$(id)", False),
-    ("Bash(git:*)", "git $(id)", False),
-    ("Bash(git:*)", "git `id`", False),
-    ("Bash(git:*)", 'git "$(id)"', False),
-    ("Bash(git:*)", "git status\nid", False),
-    ("Bash(git:*)", "git status\rid", False),
-    ("Bash(git:*)", "git status > ~/.bashrc", False),
-    ("Bash(git:*)", "git status < /etc/passwd", False),
-    ("Bash(git:*)", "git -c core.pager=!id log", False),
-    ("Bash(git:*)", "git -c core.pager=id log", False),
-    ("Bash(git:*)", "git -c alias.x='!sh' x", False),
-    ("Bash(git:*)", "git -ccore.pager=id log", False),
-    ("Bash(git:*)", "git --no-pager -c core.pager=id log", False),
-    ("Bash(git:*)", "git --exec-path=/tmp log", False),
-    ("Bash(git:*)", "git --config-env=core.pager=X log", False),
-    ("Bash(git:*)", "git fetch --upload-pack=id origin", False),
-    ("Bash(git:*)", "git fetch --upload-p=id origin", False),
-    ("Bash(git:*)", "git rebase -x id HEAD", False),
-    ("Bash(git:*)", "git rebase --exec=id HEAD", False),
-    ("Bash(git:*)", "git grep -Oid x", False),
-    ("Bash(git:*)", "git config core.pager id", False),
-    ("Bash(git:*)", "git bisect run id", False),
-    ("Bash(git:*)", "git submodule foreach id", False),
-    ("Bash(git config:*)", "git config user.name x", True),
-    ("Bash(git:*)", "xargs git", False),
-    ("Bash(git:*)", "env git status", False),
-    ("Bash(git:*)", "sudo git status", False),
-    ("Bash(git:*)", "/tmp/git status", False),
-    ("Bash(git:*)", "./git status", False),
-    ("Bash(git:*)", "PATH=/tmp git status", False),
-    ("Bash(git:*)", "GIT_PAGER=id git log", False),
-    ("Bash(git:*)", "gitk", False),
-    ("Bash(git:*)", "git-evil", False),
-    ("Bash(git:*)", "g\\it;id", False),
-    ("Bash(git:*)", "git 'unclosed", False),
-    ("Bash(git:*)", "", False),
-    ("Bash(git add:*)", "git add x.py", True),
-    ("Bash(git add:*)", "git commit", False),
-    ("Bash(git add:*)", "git -C /tmp add x", False),
-    ("Bash(git add *)", "git add x.py y.py", True),
-    ("Bash(git status)", "git status", True),
-    ("Bash(git status)", "git status -s", False),
-    ("Bash(find:*)", "find . -name x.py", True),
-    ("Bash(find:*)", "find . -exec id +", False),
-    ("Bash(find:*)", "find . -delete", False),
-    ("Bash(tar:*)", "tar xf a.tar --to-command=id", False),
-    ("Bash(rg:*)", "rg --pre id x", False),
-    ("Bash(npm run test:*)", "npm run test -- --watch", True),
-    ("Bash(npm run test:*)", "npm run deploy", False),
-    ("Bash(*)", "rm -rf / ; id", True),
-    ("Bash", "anything; at all", True),
-    ("bash(ls:*)", "ls -l", True),
-    ("Read", "git status", False),
-]
-
-
-@pytest.mark.parametrize(("pattern", "command", "expected"), E38, ids=[f"{p} <- {c!r}" for p, c, _ in E38])
-def test_a_pattern_matches_words_and_never_a_shell_string(pattern: str, command: str, expected: bool) -> None:
-    assert granted(pattern, command) is expected
-
-
 def test_an_absolute_path_counts_only_if_it_is_the_very_file_on_the_trusted_path() -> None:
     which = {"git": "/usr/bin/git"}.get
     assert granted("Bash(git:*)", "/usr/bin/git status", which=which)
@@ -138,14 +66,6 @@ def test_an_allowed_command_is_answered_with_the_very_file_so_that_no_path_can_s
 def test_an_invalid_pattern_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="is not a tool pattern"):
         ToolPattern.parse(text)
-
-
-@pytest.mark.parametrize(("command", "forbidden"), [
-    ("rm -rf x", True), ("/bin/rm x", True), ("ls; rm x", True), ("sudo rm x", True), ("xargs rm", True), ("$(rm x)", True),
-    ("ls -l", False), ("farm x", False), ("rm-all", False),
-])  # fmt: skip
-def test_a_deny_pattern_errs_on_the_side_of_no(command: str, forbidden: bool) -> None:
-    assert ToolPattern.parse("Bash(rm:*)").forbids(command_request("Bash", command)) is forbidden
 
 
 def test_plain_words_are_words_and_anything_else_is_nothing() -> None:
@@ -486,3 +406,45 @@ def test_a_skill_that_cannot_be_bound_to_a_version_is_asked_about_every_time() -
     assert (len(asked), approvals.of_skill("big")) == (2, ())
     approvals.add("big", "", "Network")
     assert permissions.decide(ToolRequest(tool="Network"), Requester(name="big")).verdict is PolicyVerdict.ASK
+
+
+@pytest.mark.parametrize("command", ["rm *", "ls [ab].txt", "echo a:*", "git status; id", "git commit -m 'a b'", "cat ?"])
+def test_an_approved_command_is_approved_as_it_was_shown_and_nothing_else(command: str) -> None:
+    approvals = MemoryApprovals()
+    permissions = Permissions(approvals=approvals, approve=lambda _: ApprovalAnswer.ALWAYS)
+    skill = asker("Bash")
+    permissions.authorise(command_request("Bash", command), skill)
+    later = Permissions(approvals=approvals)
+    assert later.check("Bash", command, skills=[skill]).verdict is PolicyVerdict.ALLOW
+    for other in ("rm x", "rm -rf /", "ls a.txt", "echo a:b", "git status", "git commit -m a", "cat x", f"{command} x"):
+        assert later.check("Bash", other, skills=[skill]).verdict is PolicyVerdict.ASK
+
+
+def test_the_hint_of_a_refusal_names_only_the_refused_command() -> None:
+    with pytest.raises(RefusedError) as refused:
+        Permissions().authorise(command_request("Bash", "rm * 'x'"), asker("Bash"))
+    assert """metier policy allow 'Bash(rm [*] '"'"'x'"'"')' --skill pdf""" in refused.value.hint
+
+
+@pytest.mark.parametrize(("allow", "verdict"), [
+    (["Bash(mytool:*)"], PolicyVerdict.ALLOW), (["Bash"], PolicyVerdict.ALLOW), ([], PolicyVerdict.ASK),
+])  # fmt: skip
+def test_an_unknown_program_is_allowed_by_the_user_and_never_by_the_skill_alone(
+    allow: list[str], verdict: PolicyVerdict
+) -> None:
+    permissions = Permissions(policy=Policy.of(allow=allow, tools=PolicyVerdict.ALLOW))
+    skill = asker("Bash(mytool:*)", "Bash(git log:*)")
+    assert permissions.check("Bash", "mytool x", skills=[skill]).verdict is verdict
+    assert permissions.check("Bash", "git log --oneline", skills=[skill]).verdict is PolicyVerdict.ALLOW
+    assert permissions.check("Bash", "git log --output=x", skills=[skill]).verdict is PolicyVerdict.ASK
+
+
+def test_arguments_of_a_script_are_no_shell_text() -> None:
+    permissions = Permissions(policy=Policy.of(deny=["Bash(git push:*)", "Bash(rm:*)"]))
+    request = script_tool_request("pdf", "scripts/go.py", ["it's", "$x", "git push", "`id`"])
+    assert permissions.decide(request, asker("Bash(python3:*)")).verdict is PolicyVerdict.ALLOW
+
+
+def test_a_denied_interpreter_denies_the_scripts_that_it_runs() -> None:
+    permissions = Permissions(policy=Policy.of(deny=["Bash(python3:*)"]))
+    assert permissions.decide(script_tool_request("pdf", "scripts/go.py", []), asker()).verdict is PolicyVerdict.DENY

@@ -1,90 +1,36 @@
 """Tool patterns such as `Bash(git add:*)`. They match parsed words, never a shell string.
 
-A shell string can contain anything after the part that a pattern matches (`git; id`, `git $(id)`), so no pattern grants a
-command with shell syntax. Some programs start others by an option (`git -c core.pager=…`, `find -exec`); a pattern must spell
-those out. Patterns are a convenience; the sandbox is the protection.
+An allow pattern grants a command only if it is sure: one plain command, whose words start with those of the pattern, and whose
+further words neither start another program nor write to a place (`effects`, with the table in `programs`). What the pattern
+spells out word by word is granted. A deny pattern hits if the command may be the one that it names (`denials`, `paths`).
+Patterns are a convenience; the sandbox is the protection.
 """
 
 from __future__ import annotations
 
+import glob
 import re
-import shlex
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from metier.errors import UsageError
+from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
-__all__ = ["ToolPattern", "ToolRequest", "command_request", "plain_words"]
+from .command_line import read_command_line
+from .denials import is_same_command, may_run
+from .effects import is_covered
+from .paths import PathContext, command_touches, covers_path, denies_path, is_path_tool, same_act
+from .programs import find_program
+from .shell_words import literal_word
 
-_PATTERN = re.compile(r"(?P<tool>\*|[A-Za-z][\w.:-]*\*?)(?:\((?P<argument>.*)\))?", re.DOTALL)
-# All syntax by which a shell does more than start one program with these words. `~` and globs change words, so they count.
-_SHELL = re.compile(r"[;&|<>$`(){}\[\]!*?~#\n\r\x00-\x08\x0b-\x1f\x7f]")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+__all__ = ["PathContext", "ToolPattern", "ToolRequest", "command_request", "literal_pattern", "plain_words"]
+
+_PATTERN = lazy_pattern(r"(?P<tool>\*|[A-Za-z][\w.:-]*\*?)(?:\((?P<argument>.*)\))?", re.DOTALL)
 _SHELLS = frozenset({"bash", "shell", "sh", "execute", "terminal", "run_command"})
-
-_GIT_HARMLESS = frozenset({"--no-pager", "--version", "--help", "-P", "-h", "-v", "--no-optional-locks"})
-_GIT_STARTING_COMMANDS = frozenset(
-    {
-        "bisect",
-        "config",
-        "daemon",
-        "difftool",
-        "filter-branch",
-        "mergetool",
-        "submodule",
-        "send-email",
-        "instaweb",
-        "hook",
-        "maintenance",
-    }
-)
-_STARTING_OPTIONS: dict[str, tuple[str, ...]] = {
-    "git": (
-        "--upload-pack",
-        "--receive-pack",
-        "--exec",
-        "--ext-diff",
-        "--extcmd",
-        "--open-files-in-pager",
-        "--config",
-        "--template",
-        "-u",
-        "-x",
-        "-O",
-    ),
-    "find": ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fls"),
-    "fd": ("-x", "-X", "--exec", "--exec-batch"),
-    "rg": ("--pre", "--hostname-bin", "-z", "--search-zip"),
-    "grep": ("--devices",),
-    "tar": (
-        "--to-command",
-        "--checkpoint-action",
-        "-I",
-        "--use-compress-program",
-        "--rsh-command",
-        "--rmt-command",
-        "-F",
-        "--info-script",
-    ),
-    "ssh": ("-o", "-F"),
-    "scp": ("-o", "-F", "-S"),
-    "rsync": ("-e", "--rsh", "--rsync-path"),
-    "sort": ("--compress-program", "-o", "--output"),
-    "curl": ("-o", "-O", "--output", "--output-dir", "-K", "--config", "-T", "--upload-file"),
-    "wget": ("-O", "--output-document", "--use-askpass", "-e", "--execute"),
-    "sed": ("-i", "--in-place", "-e", "--expression", "-f", "--file"),
-    "awk": ("-f", "--file", "-E", "--exec"),
-    "gh": ("alias", "extension"),
-    "npm": ("exec", "--script-shell"),
-    "docker": ("--privileged", "-v", "--volume", "--mount"),
-    "make": ("-f", "--file", "--eval", "-C"),
-    "less": ("-o", "-O", "--log-file"),
-    "man": ("-P", "--pager", "-H"),
-    "vim": ("-c", "--cmd", "-S"),
-    "zip": ("-T", "-TT", "--unzip-command"),
-}
+_EVERYTHING = (None, "*", ":*")
+_NOWHERE = PathContext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +43,8 @@ class ToolRequest:
     argv: tuple[str, ...] = ()
     """The words of a plain command; empty if it has shell syntax."""
     is_command: bool = False
+    is_script: bool = False
+    """The command runs a script of the skill, which metier starts in the sandbox."""
     also: tuple[ToolRequest, ...] = ()
     """The same thing under other names: a script is `Script(scripts/a.py)` and `Bash(python3 scripts/a.py)`."""
 
@@ -122,45 +70,53 @@ class ToolPattern:
     def __str__(self) -> str:
         return self.tool if self.argument is None else f"{self.tool}({self.argument})"
 
-    def grants(self, request: ToolRequest, *, which: Which | None = None) -> bool:
-        """Returns True if the pattern certainly covers the request."""
-        return any(self._covers(each, which) for each in (request, *request.also))
+    def grants(
+        self, request: ToolRequest, *, which: Which | None = None, context: PathContext = _NOWHERE, known_only: bool = False
+    ) -> bool:
+        """Returns True if the pattern certainly covers the request. With `known_only` a program must be in the table."""
+        return any(self._covers(each, which, context, known_only) for each in (request, *request.also))
 
-    def forbids(self, request: ToolRequest) -> bool:
+    def forbids(self, request: ToolRequest, *, context: PathContext = _NOWHERE) -> bool:
         """Returns True if the pattern may cover the request: for deny lists."""
-        return any(self._might_be(each) for each in (request, *request.also))
+        return any(self._might_be(each, context) for each in (request, *request.also))
 
     def _names(self, request: ToolRequest) -> bool:
         # Each host has another name for its shell, and an author cannot know which.
         both_shells = is_shell(self.tool) and is_shell(request.tool)
         return both_shells or fnmatchcase(request.tool.casefold(), self.tool.casefold())
 
-    def _covers(self, request: ToolRequest, which: Which | None) -> bool:
+    def _covers(self, request: ToolRequest, which: Which | None, context: PathContext, known_only: bool) -> bool:
         if not self._names(request):
             return False
-        if not request.is_command:
-            if self.argument in (None, "*", request.argument):
-                return True
-            # `src/*` must not grant src/../../etc.
-            return ".." not in request.argument.split("/") and fnmatchcase(request.argument, self.argument or "")
-        # Only `*` alone covers a shell string.
-        if self.argument in (None, "*", ":*"):
+        if self.argument is None or self.argument in _EVERYTHING:
             return True
-        return bool(request.argv) and _argv_matches(_words_of(self.argument or ""), request.argv, which)
+        if not request.is_command:
+            return covers_path(self.argument, request.argument, context)
+        words, is_open = _words_of(self.argument)
+        if self.argument == glob.escape(request.argument):
+            # It spells out the whole command.
+            return True
+        return bool(request.argv) and _argv_matches(words, is_open, request, which=which, known_only=known_only)
 
-    def _might_be(self, request: ToolRequest) -> bool:
-        if not self._names(request):
+    def _might_be(self, request: ToolRequest, context: PathContext) -> bool:
+        argument = self.argument
+        if argument is None or argument in _EVERYTHING:
+            return self._names(request)
+        if request.is_command:
+            return self._might_run(argument, request, context)
+        if not (self._names(request) or same_act(self.tool, request.tool)):
             return False
-        if self.argument in (None, "*", ":*"):
-            return True
-        if not request.is_command:
-            return self.argument == request.argument or fnmatchcase(request.argument, self.argument or "")
-        words, _ = _words_of(self.argument or "")
-        if request.argv:
-            found = (request.argv[0].rpartition("/")[2], *request.argv[1:])
-            return any(_prefix(words, found[place:]) for place in range(len(found)))
-        # It is not one plain command: test whether all words of the pattern occur in it.
-        return all(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", request.argument) for word in words)
+        return fnmatchcase(request.argument, argument) or denies_path(argument, request.argument, context)
+
+    def _might_run(self, argument: str, request: ToolRequest, context: PathContext) -> bool:
+        words, _ = _words_of(argument)
+        if request.is_script:
+            # Its arguments are no shell text, and the sandbox keeps it away from the user's files.
+            return self._names(request) and is_same_command(words, [literal_word(word) for word in request.argv])
+        line = read_command_line(request.argument)
+        if is_path_tool(self.tool):
+            return command_touches(self.tool, argument, line, context)
+        return self._names(request) and (not words or may_run(words, line))
 
 
 Which = Callable[[str], str | None]
@@ -182,32 +138,47 @@ def is_shell(tool: str) -> bool:
 
 def plain_words(command: str) -> tuple[str, ...]:
     """The words of a command that starts one program and nothing else; empty when it might do more."""
-    quoted = re.sub(r"'[^']*'", "''", command)
-    if _SHELL.search(quoted) or "\\" in quoted:
+    line = read_command_line(command)
+    if not line.is_plain or len(line.commands) != 1:
         return ()
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return ()
-    if not words or _ASSIGNMENT.match(words[0]) or any("\n" in word or "\0" in word for word in words):
-        return ()
-    return tuple(words)
+    words = tuple(word.text for word in line.commands[0].words)
+    return words if words and words[0] and not any("\n" in word for word in words) else ()
+
+
+def literal_pattern(request: ToolRequest) -> ToolPattern:
+    """The pattern for exactly this request: wildcards in its argument stand for themselves."""
+    return ToolPattern(request.tool, glob.escape(request.argument) if request.argument else None)
 
 
 def _words_of(argument: str) -> tuple[tuple[str, ...], bool]:
     """`git add:*` and `git add *` are the words git and add, and more may follow; after `git status` nothing may."""
     is_open = argument.endswith((":*", " *"))
     text = argument[:-2] if is_open else argument
-    return tuple(text.split()), is_open
+    return _split(text), is_open
 
 
-def _argv_matches(pattern: tuple[tuple[str, ...], bool], argv: tuple[str, ...], which: Which | None) -> bool:
-    words, is_open = pattern
-    if not words or not (_is_binary(words[0], argv[0], which)):
+def _split(text: str) -> tuple[str, ...]:
+    """The words of a pattern. Quotes hold a word together, as in a shell."""
+    line = read_command_line(text)
+    is_quoted = ("'" in text or '"' in text) and not line.is_broken and len(line.commands) == 1
+    return tuple(word.text for word in line.commands[0].words) if is_quoted else tuple(text.split())
+
+
+def _argv_matches(
+    words: tuple[str, ...], is_open: bool, request: ToolRequest, *, which: Which | None, known_only: bool
+) -> bool:
+    argv = request.argv
+    if not words or not _is_binary(words[0], argv[0], which):
         return False
     if not _prefix(words[1:], argv[1:]) or (not is_open and len(words) != len(argv)):
         return False
-    return not _starts_other_program(words[0], argv[1:], allowed=words[1:])
+    if request.is_script:
+        return True
+    program = find_program(words[0])
+    if program is None:
+        return not known_only
+    literal = takewhile(lambda place: place == 0 or words[place] == argv[place], range(len(words)))
+    return is_covered(program, argv, frozenset(literal), find=find_program)
 
 
 def _is_binary(wanted: str, given: str, which: Which | None) -> bool:
@@ -218,27 +189,4 @@ def _is_binary(wanted: str, given: str, which: Which | None) -> bool:
 
 
 def _prefix(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
-    return len(words) >= len(pattern) and all(fnmatchcase(word, glob) for word, glob in zip(words, pattern, strict=False))
-
-
-def _starts_other_program(program: str, arguments: tuple[str, ...], *, allowed: tuple[str, ...]) -> bool:
-    name = program.rpartition("/")[2]
-    extra = [word for word in arguments if word not in allowed]
-    if name == "git":
-        before = takewhile(lambda word: word.startswith("-"), arguments)
-        if any(word not in _GIT_HARMLESS and word not in allowed for word in before):
-            return True
-        command = next((word for word in arguments if not word.startswith("-")), "")
-        if command in _GIT_STARTING_COMMANDS and command not in allowed:
-            return True
-    return any(_is_option(word, option) for word in extra for option in _STARTING_OPTIONS.get(name, ()))
-
-
-def _is_option(word: str, option: str) -> bool:
-    if word == option or word.startswith(f"{option}="):
-        return True
-    # `-ofile` is `-o file`, and `--upload-p` is short for `--upload-pack`.
-    if len(option) == 2 and option.startswith("-") and not word.startswith("--"):
-        return word.startswith(option)
-    head = word.partition("=")[0]
-    return len(head) > 3 and head.startswith("--") and option.startswith(head)
+    return len(words) >= len(pattern) and all(fnmatchcase(word, wanted) for word, wanted in zip(words, pattern, strict=False))

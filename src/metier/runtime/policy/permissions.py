@@ -23,7 +23,7 @@ from metier.spec import Manifest, Toolset
 from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
-from .patterns import ToolPattern, ToolRequest, Which, tool_request
+from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, tool_request
 
 __all__ = [
     "ApprovalAnswer",
@@ -139,6 +139,8 @@ class Permissions:
     approve: ApprovalHook | None = None
     """Decides `ask`. Without a hook, such requests are refused."""
     which: Which | None = None
+    context: PathContext = field(default_factory=PathContext)
+    """Where paths start and lead to."""
 
     def check(self, tool: str, argument: str = "", *, skills: Sequence[Requester] = ()) -> PolicyDecision:
         """Decides whether a host may use a tool while these skills are active. `argument` is a shell command or a path."""
@@ -149,24 +151,22 @@ class Permissions:
         return min(decisions, key=lambda decision: order.index(decision.verdict))
 
     def denies(self, request: ToolRequest) -> bool:
-        return any(pattern.forbids(request) for pattern in self.policy.deny)
+        return any(pattern.forbids(request, context=self.context) for pattern in self.policy.deny)
 
     def decide(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision:
         for pattern in self.policy.deny:
-            if pattern.forbids(request):
+            if pattern.forbids(request, context=self.context):
                 return PolicyDecision(verdict=PolicyVerdict.DENY, rule=f"policy.deny: {pattern}")
         if skill is not None and skill.origin:
             return self._decide_remote(request, skill)
         lists_tools = skill is not None and bool(skill.tools)
-        requested = skill is not None and any(
-            pattern.grants(request, which=self.which) for pattern in parse_patterns(skill.tools)
-        )
+        requested = skill is not None and any(self._grants(pattern, request) for pattern in parse_patterns(skill.tools))
         if lists_tools and not requested and request.tool == SCRIPT:
             return PolicyDecision(verdict=PolicyVerdict.DENY, rule="allowed-tools: the skill does not request it")
         if request.tool not in _OURS and not requested:
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="no active skill requests it")
         for pattern in self.policy.allow:
-            if pattern.grants(request, which=self.which):
+            if self._grants(pattern, request):
                 return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._argv(request))
         approved = self._approved(request, skill)
         return approved if approved is not None else self._default(request, skill)
@@ -203,6 +203,9 @@ class Permissions:
             verdict=verdict, rule=f"origin: it comes from {skill.origin}, and its current version is not approved"
         )
 
+    def _grants(self, pattern: ToolPattern, request: ToolRequest, *, known_only: bool = False) -> bool:
+        return pattern.grants(request, which=self.which, context=self.context, known_only=known_only)
+
     def _approved(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision | None:
         if skill is None:
             return None
@@ -211,7 +214,7 @@ class Permissions:
             return None
         digest = skill.digest()
         for approval in approvals if digest else ():
-            if approval.digest == digest and ToolPattern.parse(approval.pattern).grants(request, which=self.which):
+            if approval.digest == digest and self._grants(ToolPattern.parse(approval.pattern), request):
                 return PolicyDecision(
                     verdict=PolicyVerdict.ALLOW, rule=f"approved: {approval.pattern}", argv=self._argv(request)
                 )
@@ -221,11 +224,19 @@ class Permissions:
         if skill is not None and skill.bundled and request.tool == TOOLSET:
             return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule="it is bundled with metier")
         verdict = self.policy.default_for(request.tool)
+        if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
+            # The user has named no program, and the skill names one that is not in the table.
+            return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
         name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets"}.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",
             argv=self._argv(request) if verdict is PolicyVerdict.ALLOW else (),
+        )
+
+    def _knows(self, request: ToolRequest, skill: Requester | None) -> bool:
+        return skill is not None and any(
+            self._grants(pattern, request, known_only=True) for pattern in parse_patterns(skill.tools)
         )
 
     def _ask(self, request: ToolRequest, skill: Requester, decision: PolicyDecision) -> PolicyDecision:
@@ -238,8 +249,9 @@ class Permissions:
         if answer is True or answer == ApprovalAnswer.ONCE or (answer == ApprovalAnswer.ALWAYS and not digest):
             return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule="approved once", argv=self._argv(request))
         if answer == ApprovalAnswer.ALWAYS:
-            self.approvals.add(skill.name, digest, str(request))
-            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"approved: {request}", argv=self._argv(request))
+            pattern = str(literal_pattern(request))
+            self.approvals.add(skill.name, digest, pattern)
+            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"approved: {pattern}", argv=self._argv(request))
         return PolicyDecision(verdict=PolicyVerdict.DENY, rule="the user refused")
 
     def _argv(self, request: ToolRequest) -> tuple[str, ...]:
@@ -254,7 +266,9 @@ def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> To
     suffix = "." + script.rpartition(".")[2] if "." in script.rpartition("/")[2] else ""
     starts = [tuple(start.split()) for start in _INTERPRETERS.get(suffix, ())]
     commands = [(*start, script, *arguments) for start in starts] + [(script, *arguments)]
-    shells = [ToolRequest(tool="Bash", argument=" ".join(words), argv=words, is_command=True) for words in commands]
+    shells = [
+        ToolRequest(tool="Bash", argument=" ".join(words), argv=words, is_command=True, is_script=True) for words in commands
+    ]
     stem = script.rpartition("/")[2].removesuffix(suffix)
     return ToolRequest(
         tool=SCRIPT, argument=script, also=(*shells, ToolRequest(tool="run_skill_script"), ToolRequest(tool=f"{skill}_{stem}")),
@@ -281,4 +295,9 @@ def _hint(request: ToolRequest, skill: Requester, decision: PolicyDecision) -> s
         return f"its author must add {request} to allowed-tools"
     if decision.rule.startswith("policy.deny"):
         return "the user's policy forbids it; see `metier policy show`"
-    return f"the user can allow it with `metier policy allow '{request}' --skill {skill.name}`"
+    return f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))} --skill {skill.name}`"
+
+
+def _quoted(text: str) -> str:
+    """For a shell, always in quotes."""
+    return "'" + text.replace("'", "'\"'\"'") + "'"
