@@ -13,7 +13,7 @@ import pytest
 from cli.shell import Shell
 from sources.test_regular_file import listen
 
-READERS = {
+READERS: dict[str, list[tuple[str, ...]]] = {
     "trust.json": [("trust", "--list"), ("skill", "list"), ("trust",)],
     "approvals.json": [("policy", "show"), ("policy", "revoke", "pdf")],
     "config.toml": [("config", "show"), ("config", "set", "skills.max_depth", "3"), ("skill", "list")],
@@ -27,11 +27,18 @@ READERS = {
     "cache/catalog.sqlite": [("skill", "list"), ("doctor",)],
     "cache/listings.sqlite": [("skill", "list"), ("skill", "list")],
 }
+
+
+def link_to_fifo(path: Path) -> None:
+    os.mkfifo(f"{path}.target")
+    path.symlink_to(f"{path}.target")
+
+
 KINDS: dict[str, Callable[[Path], object]] = {
     "a fifo": os.mkfifo,
     "a folder": os.mkdir,
     "a socket": listen,
-    "a link to a fifo": lambda path: (os.mkfifo(f"{path}.target"), path.symlink_to(f"{path}.target")),
+    "a link to a fifo": link_to_fifo,
 }
 
 

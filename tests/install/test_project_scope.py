@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,12 @@ def test_a_removal_does_not_follow_a_link_out_of_the_project(tmp_path: Path, out
     path.rename(tmp_path / "moved")
     link_out(tmp_path, place)
     before = everything(outside)
-    for act in (lambda: store.remove(["pdf"]), store.sync, lambda: store.remove_targets("pdf", ["claude-code"])):
+    acts: list[Callable[[], object]] = [
+        lambda: store.remove(["pdf"]),
+        lambda: store.sync(),
+        lambda: store.remove_targets("pdf", ["claude-code"]),
+    ]
+    for act in acts:
         with pytest.raises(RefusedError, match="out of the project"):
             act()
     assert everything(outside) == before
@@ -146,7 +152,8 @@ def test_a_thousand_swaps_beside_installations_change_nothing_outside(tmp_path: 
     try:
         for number in range(30):
             body = f"Version {number}.\n"
-            refuse_or_do(lambda body=body: installed(store, prepared("pdf", body=body), targets=HOSTS, edits=Edits.OVERWRITE))
+            skill = prepared("pdf", body=body)
+            refuse_or_do(partial(installed, store, skill, targets=HOSTS, edits=Edits.OVERWRITE))
             refuse_or_do(lambda: store.remove(["pdf"]))
     finally:
         done.set()
