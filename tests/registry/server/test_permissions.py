@@ -59,7 +59,8 @@ class Stage:
         """All rows that a request can change, except the audit log and reports, which are open to all."""
         tables = ("package", "owner", "release", "tag", "offer", "signature", "token", "signing_key", "upload", "session")
         queries = [f"select * from {table} order by 1, 2" for table in tables]
-        queries.append("select subject from job where kind = 'scan' order by id")
+        # Only jobs of this package: the registry does the jobs of earlier ones meanwhile.
+        queries.append(f"select subject from job where subject = '{self.kind}:{self.name}@1.0.0'")
         return [self.here.call(self.here.registry.store.engine.rows, query) for query in queries]
 
 
