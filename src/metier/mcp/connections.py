@@ -190,8 +190,7 @@ async def _connect(server: RemoteServer, environment: Mapping[str, str]) -> Asyn
                 path = server.environment.get("PATH", os.environ.get("PATH", os.defpath))
                 command = find_command(server.command, path)
                 if command is None:
-                    raise UnavailableError(f"{server.command!r} is not installed", retryable=False,
-                                           hint=f"correct skills.mcp.{server.name}.command")  # fmt: skip
+                    raise FileNotFoundError(server.command)
                 variables = safe_environment({"PATH": path, **server.environment})
                 parameters = StdioServerParameters(command=command, args=list(server.arguments), env=variables)
                 transport = stdio_client(parameters, errlog=quiet)

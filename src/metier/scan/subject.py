@@ -88,12 +88,12 @@ def _read_generated(
     """Reads the files that tools write, as far as the limits allow, scripts first. One finding per folder counts the rest."""
     own = [text.text for text in subject.raw]
     unread, subject.unread = subject.unread, []
-    room = max(0, limits.files - len(subject.entries))
+    files_left = max(0, limits.files - len(subject.entries))
     subject.entries += entries[: limits.files]
     ordered = sorted(entries, key=lambda one: (_is_history(one.path), kind_of(one.path, "") is TextKind.OTHER, one.path))
-    for entry in ordered[:room]:
+    for entry in ordered[:files_left]:
         left -= _read(files, entry, min(limits.file_bytes, max(left, 0)), subject)
-    missed = [*(one.path for one in subject.unread), *(entry.path for entry in ordered[room:])]
+    missed = [*(one.path for one in subject.unread), *(entry.path for entry in ordered[files_left:])]
     subject.unread = unread
     named = {found[0].rstrip(".,") for text in own for found in _GENERATED_PATH.finditer(text)} if missed else set()
     counts = Counter(_generated_folder(entry.path) for entry in entries)
