@@ -18,7 +18,7 @@ from metier.values import dataclass, field
 
 from .shell_words import ShellWord
 
-__all__ = ["ASSIGNMENT", "CommandLine", "SimpleCommand", "read_command_line"]
+__all__ = ["ASSIGNMENT", "ShellLine", "SimpleCommand", "read_command_line"]
 
 _DEEPEST = 12
 _LONGEST = 20_000
@@ -44,7 +44,7 @@ class SimpleCommand:
 
 
 @dataclass(slots=True)
-class CommandLine:
+class ShellLine:
     commands: list[SimpleCommand] = field(default_factory=list)
     """All of them, those of substitutions included."""
     is_plain: bool = True
@@ -53,8 +53,8 @@ class CommandLine:
     """It was not read to its end."""
 
 
-def read_command_line(text: str) -> CommandLine:
-    line = CommandLine()
+def read_command_line(text: str) -> ShellLine:
+    line = ShellLine()
     if "\0" in text or len(text) > _LONGEST:
         line.is_plain, line.is_broken = False, True
         return line
@@ -70,7 +70,7 @@ class _UnreadableError(Exception):
 
 
 class _Reader:
-    def __init__(self, text: str, line: CommandLine, depth: int) -> None:
+    def __init__(self, text: str, line: ShellLine, depth: int) -> None:
         if depth > _DEEPEST:
             raise _UnreadableError
         self.text, self.line, self.depth, self.at = text, line, depth, 0

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 
 from metier.lazy import lazy_pattern
 
-from .command_line import ASSIGNMENT, CommandLine, SimpleCommand, read_command_line
+from .command_line import ASSIGNMENT, ShellLine, SimpleCommand, read_command_line
 from .effects import command_starts
 from .programs import Operands, Program, Value, find_program, options_of, synonyms_of
 from .shell_words import ShellWord, literal_word
@@ -31,17 +31,17 @@ _SPACE = lazy_pattern(r"[\s;|&(){}<>`$'\"\\,]")
 _ANY = ShellWord("", "*", is_dynamic=True)
 
 
-def may_run(pattern: Sequence[str], line: CommandLine) -> bool:
+def may_run(pattern: Sequence[str], line: ShellLine) -> bool:
     """Returns True if a command of the line may be the one that the words of the pattern name."""
     return line.is_broken or any(is_same_command(pattern, words) for words in all_commands(line))
 
 
-def all_commands(line: CommandLine) -> Iterator[Sequence[ShellWord]]:
+def all_commands(line: ShellLine) -> Iterator[Sequence[ShellWord]]:
     """All word lists that may run as a command when the line runs. A single dynamic word can be any command."""
     yield from _commands(line, 0)
 
 
-def _commands(line: CommandLine, depth: int) -> Iterator[Sequence[ShellWord]]:
+def _commands(line: ShellLine, depth: int) -> Iterator[Sequence[ShellWord]]:
     if line.is_broken or depth > _DEEPEST:
         yield (_ANY,)
         return
@@ -69,9 +69,7 @@ def _peel(command: SimpleCommand) -> tuple[Sequence[ShellWord], Sequence[ShellWo
     return words, assignments
 
 
-def _command(
-    words: Sequence[ShellWord], command: SimpleCommand, line: CommandLine, depth: int
-) -> Iterator[Sequence[ShellWord]]:
+def _command(words: Sequence[ShellWord], command: SimpleCommand, line: ShellLine, depth: int) -> Iterator[Sequence[ShellWord]]:
     """The command itself, and what it may start."""
     yield words
     program = find_program(words[0].text.casefold()) if not words[0].is_dynamic and not words[0].is_wild else None

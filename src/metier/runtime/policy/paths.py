@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
-from .command_line import CommandLine
+from .command_line import ShellLine
 from .denials import all_commands
 from .effects import operands_of, risks
 from .programs import Effect, Operands, Program, find_program
@@ -84,7 +84,7 @@ def denies_path(pattern: str, path: str, context: PathContext) -> bool:
     return any(_below(spelling, glob) for spelling in _spellings(path, context) for glob in wanted)
 
 
-def command_touches(tool: str, pattern: str, line: CommandLine, context: PathContext) -> bool:
+def command_touches(tool: str, pattern: str, line: ShellLine, context: PathContext) -> bool:
     """Returns True if a command of the line may read (or, for a tool that writes, change) a path that the pattern denies."""
     is_write = tool.casefold() in _WRITERS
     if line.is_broken:
