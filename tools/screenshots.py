@@ -112,11 +112,11 @@ async def _publish(registry: Registry, admin: Caller, folder: Path, place: int) 
         if path.is_file() and path.suffix != ".pyc"
     }
     intent = PublishRequest(namespace="metier-team", visibility=PackageVisibility.PUBLIC, version="1.0.0")
-    done = await registry.publisher.publish(admin, pack(MemoryFiles(files)), intent)
+    done = await registry.publisher.publish(admin, lambda: pack(MemoryFiles(files)), intent)
     if folder.name == "data-analysis":
         files["SKILL.md"] = files["SKILL.md"].replace(b"never prompts", b"never asks, never prompts")
         newer = PublishRequest(namespace="metier-team", visibility=PackageVisibility.PUBLIC, version="1.1.0")
-        await registry.publisher.publish(admin, pack(MemoryFiles(files)), newer)
+        await registry.publisher.publish(admin, lambda: pack(MemoryFiles(files)), newer)
     assert done.package is not None
     today = datetime.now(UTC).date()
     for back in range(90):

@@ -55,7 +55,9 @@ class World:
     def store(self, name: str) -> SkillStore:
         root = self.folder / name
         root.mkdir(exist_ok=True)
-        scope = InstallScope(level=ScopeLevel.PROJECT, root=str(root), home=str(root), plugins=str(root), environment={})
+        scope = InstallScope(
+            level=ScopeLevel.PROJECT, root=str(root), home=str(root), metier_home=str(root), plugins=str(root), environment={}
+        )  # fmt: skip
         return SkillStore(scope, now=lambda: NOON)
 
     def text(self, ref: str) -> str:

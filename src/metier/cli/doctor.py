@@ -112,7 +112,7 @@ def _running(app: App) -> Iterator[DoctorCheck]:
 
 def _registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
     """Checks the registry on this machine, if one is configured or exists."""
-    if not app.user_settings.path("registry.db") and not os.path.exists(app.paths.at("registry", "registry.sqlite")):
+    if not app.settings.path("registry.db") and not os.path.exists(app.paths.at("registry", "registry.sqlite")):
         return
     try:
         location = registry_location(app)

@@ -251,7 +251,7 @@ class RegistryStoreConformance:
                 card, _, _ = await store.publish(draft("pdf", version), ("acme",))
             await store.set_owner(card.id, "second", present=True, event=event())
             await store.set_status(card.id, "deleted", reason="", event=event(at=5_000))
-            assert await store.purge(before=5_001) == ["pdf"]
+            assert await store.purge(before=5_001, at=5_001) == ["pdf"]
             await _raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
             assert await store.find_package("skill", "pdf") is None
             await _raises(ConflictError, store.publish(draft("pdf", "1.0.0", description="Other."), ("acme",)))
@@ -282,7 +282,7 @@ class RegistryStoreConformance:
                 if name == "after":
                     await store.set_status(card.id, "deleted", reason="mine", event=event(at=6_000))
                 assert await status(name) == ("quarantined", "steals keys")
-            assert await store.purge(before=9_000) == []
+            assert await store.purge(before=9_000, at=9_000) == []
             for name, expected in (
                 ("before", ("deleted", "mine")),
                 ("after", ("deleted", "mine")),
@@ -293,7 +293,7 @@ class RegistryStoreConformance:
                 assert await store.end_quarantine(found.id, event=event())
                 assert not await store.end_quarantine(found.id, event=event())
                 assert await status(name) == expected
-            assert await store.purge(before=5_001) == ["before"]
+            assert await store.purge(before=5_001, at=5_001) == ["before"]
 
         self._with(tmp_path, body)
 

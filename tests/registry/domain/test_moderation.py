@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from metier.registry import AbuseReport, AuditEvent
-from metier.registry.maintenance import RegistryLocation, create_token, list_tokens, revoke_token
+from metier.registry.location import RegistryLocation
+from metier.registry.maintenance import create_token, list_tokens, revoke_token
 from metier.registry.server.background_jobs import run_due_jobs
 from registry.builders import Site, site
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from metier.registry.maintenance import RegistryLocation, list_tokens, revoke_token
+from metier.registry.location import RegistryLocation
+from metier.registry.maintenance import list_tokens, revoke_token
 from registry.builders import Site, site
 
 
