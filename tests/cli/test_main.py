@@ -172,7 +172,7 @@ def test_ctrl_c_while_watching_ends_with_130(shell: Shell) -> None:
 
 def test_ctrl_c_at_a_question_ends_with_130_and_changes_nothing(shell: Shell) -> None:
     shell.skill("pdf")
-    for words, question in ((("skill", "create", "new"), "What does the skill do"), (("skill", "delete", "pdf"), r"\[y/N\]")):
+    for words, question in ((("skill", "create", "new"), "What does it do"), (("skill", "delete", "pdf"), r"\[y/N\]")):
         child = shell.terminal(*words)
         child.expect(question)
         for _ in range(10):

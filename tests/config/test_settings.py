@@ -428,7 +428,7 @@ def test_a_systems_file_that_cannot_be_used_fails_closed(tmp_path: Path, text: s
 
 
 def test_a_systems_file_that_cannot_be_read_fails_closed(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="not a file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         read_settings([], system_file=tmp_path, environment={})
     with pytest.raises(ConfigError, match="cannot be read"):
         read_settings([], system_file=f"{tmp_path}/{'x' * 300}", environment={})

@@ -218,7 +218,7 @@ def test_a_generated_skill_can_be_read_but_never_pinned_or_run(tmp_path: Path) -
     [
         {"a": {}}, {"a": {"command": "x", "url": "https://x"}}, {"A b": {"command": "x"}}, {"a": {"url": "http://example.com"}},
         {"a": {"command": 1}}, {"a": {"command": "x", "args": "y"}}, {"a": {"command": "x", "env": {"A": 1}}},
-        {"a": {"command": "x", "colour": "red"}}, {"a": "x"}, {"a": {"url": "http://localhost.evil.example"}},
+        {"a": "x"}, {"a": {"url": "http://localhost.evil.example"}},
         {"a": {"command": "x", "enabled": "no"}},
     ],
 )  # fmt: skip

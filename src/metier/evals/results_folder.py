@@ -67,6 +67,7 @@ class ResultsFolder:
         """Copies the old skill, so that it can be inspected later."""
         target = os.path.join(self.folder, "skill-snapshot")
         shutil.rmtree(target, ignore_errors=True)
+        os.mkdir(target)
         _copy(skill, target, [entry.path for entry in OwnFiles(DiskFiles(skill)).list()])
         return target
 

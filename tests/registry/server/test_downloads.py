@@ -65,7 +65,7 @@ def test_a_damaged_large_archive_never_arrives_whole(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="damaged"):
             here.call(send_raw, here.app, RawRequest("GET", "/skills/large/1.0.0.zip"))
         file.unlink()
-        assert here.get("/skills/large/1.0.0.zip").status_code == 404
+        assert here.get("/skills/large/1.0.0.zip").status_code == 503
 
 
 def rss(process: int) -> int:

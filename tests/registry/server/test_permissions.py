@@ -102,6 +102,11 @@ def a_tag(stage: Stage) -> dict[str, Any]:
     return {}
 
 
+def a_quarantine(stage: Stage) -> dict[str, Any]:
+    stage.admin("PUT", f"{stage.path}/quarantine", json={"reason": "x"})
+    return {}
+
+
 def a_second_owner(stage: Stage) -> dict[str, Any]:
     stage.admin("PUT", f"{stage.path}/owners/third")
     return {"namespace": "third"}
@@ -165,7 +170,7 @@ def package_changes(kind: str) -> dict[tuple[str, str], tuple[str, Prepare]]:
         ("POST", f"{name}/transfer/accept"): (MANAGE, an_offer_to_acme),
         ("POST", f"{name}/report"): (OPEN, sends(json={"reason": "spam"})),
         ("PUT", f"{name}/quarantine"): (ADMIN, sends(json={"reason": "x"})),
-        ("DELETE", f"{name}/quarantine"): (ADMIN, sends()),
+        ("DELETE", f"{name}/quarantine"): (ADMIN, a_quarantine),
     }
 
 
@@ -194,7 +199,7 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("POST", "/account/revoke"): (TOKENS, another_token_of_the_holder),
     ("POST", "/admin/reports"): (ADMIN, a_report),
     ("POST", "/admin/quarantine"): (ADMIN, lambda stage: {"data": {"name": stage.name, "reason": "x"}}),
-    ("POST", "/admin/release"): (ADMIN, lambda stage: {"data": {"name": stage.name}}),
+    ("POST", "/admin/release"): (ADMIN, lambda stage: {**a_quarantine(stage), "data": {"name": stage.name}}),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -72,7 +72,7 @@ class ObjectBlobs:
         try:
             with _TranslateErrors():
                 found = await obstore.get_async(self._store, _key(name))
-                async for piece in verified(name, (bytes(each) async for each in found.stream(min_chunk_size=PIECE))):
+                async for piece in verified(name, _pieces(found.stream(min_chunk_size=PIECE))):
                     yield piece
         except FileNotFoundError:
             raise blob_not_found(name) from None
@@ -116,6 +116,14 @@ class ObjectBlobs:
 
     async def close(self) -> None:
         """Connections close with the store."""
+
+
+async def _pieces(chunks: AsyncIterable[Any]) -> AsyncIterator[bytes]:  # Any: obstore's buffers
+    """Splits chunks that are larger than a piece; a store in memory has one for all."""
+    async for chunk in chunks:
+        data = bytes(chunk)
+        for start in range(0, len(data), PIECE):
+            yield data[start : start + PIECE]
 
 
 def _key(name: str) -> str:

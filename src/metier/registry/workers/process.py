@@ -12,7 +12,6 @@ import pickle
 import resource
 import signal
 import struct
-import sys
 import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -65,5 +64,13 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes: 
     except Exception:  # reported by the parent
         kind, value = "failed", traceback.format_exc()
     gc.collect()
-    is_large = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) > _LARGE_BYTES
-    return pickle.dumps((kind, value, is_large))
+    return pickle.dumps((kind, value, _used_bytes() > _LARGE_BYTES))
+
+
+def _used_bytes() -> int:
+    try:
+        with open("/proc/self/statm", "rb") as stream:
+            return int(stream.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        # Not Linux, whose maximum also counts what the parent used before this process started.
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -17,6 +17,8 @@ _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/n
 _SETTINGS = (
     "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
     "/etc/ssl/cert.pem", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates/extracted",
+    # Debian's Python links its sitecustomize there.
+    "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
 )  # fmt: skip
 _NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 # Tables of the kernel: other users' keys, addresses, and the state of all processes. Most are readable for root only.
