@@ -181,8 +181,8 @@ def check_value(
 
 def _from_file(file: str, warnings: list[str], home: str | None, *, project: str | None = None) -> Iterator[Setting]:
     try:
-        if not os.path.lexists(file):
-            return
+        # Not `lexists`, which takes a file that may not be looked at for one that does not exist.
+        os.lstat(file)
         # Imported here: most homes have no configuration.
         from metier.sources import inner_file, read_regular
 
