@@ -42,12 +42,13 @@ if TYPE_CHECKING:
     from .store import SkillStore, group_by_store, store_of
     from .targets.agent_visibility import AgentVisibility
     from .targets.agents_md import AgentsMd, write_agents_md
-    from .targets.scope import InstallMode, InstallScope, ScopeLevel, read_targets
+    from .targets.scope import NO_TARGETS, InstallMode, InstallScope, ScopeLevel, default_targets, read_targets
     from .transaction.doctor import Leftover, find_leftovers, repair
     from .transaction.steps import Edits, InstallStep, StepReason, Verb, changes
     from .updates import SkillUpdate, UpdateState, UpdateStatus, outdated, update
 
 __all__ = [
+    "NO_TARGETS",
     "Access",
     "AgentVisibility",
     "AgentsMd",
@@ -104,6 +105,7 @@ __all__ = [
     "Verb",
     "WellKnown",
     "cached_scan",
+    "default_targets",
     "changes",
     "fetch_ref",
     "find_leftovers",
@@ -246,6 +248,8 @@ if not TYPE_CHECKING:
                 "InstallMode",
                 "InstallScope",
                 "ScopeLevel",
+                "NO_TARGETS",
+                "default_targets",
                 "read_targets",
             ),
             "metier.install.transaction.doctor": (

@@ -9,10 +9,11 @@ from click import argument, option
 
 from metier.app import App
 from metier.cli.core.dispatch import command
+from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import UsageError
-from metier.install import Fetched, InstallMode, InstallOptions, InstallResult, list_source
+from metier.install import Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, list_source
 from metier.spec import is_name
 
 from .install_common import (
@@ -27,7 +28,7 @@ from .install_common import (
     scope_options,
     step_lines,
 )
-from .install_prompts import with_prompts
+from .install_prompts import InstallQuestions, with_prompts
 
 __all__ = ["install"]
 
@@ -42,7 +43,12 @@ _ACCESS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index
 @option("--full-depth", is_flag=True, help="Search the whole source for skills, also inside other skills.")
 @option("--name", help="Install the skill under this name.")
 @option("--ref", "git_ref", help="Branch, tag or commit, if REF has none.")
-@option("--target", "targets", multiple=True, help="Agents that should see it: claude-code,codex,… or all-detected.")
+@option(
+    "--target",
+    "targets",
+    multiple=True,
+    help="Agents that should see it: claude-code,codex,…, all-detected, or none for metier alone.",
+)
 @option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
 @option("--force", is_flag=True, help="Replace other skills of the name, and edited ones.")
 @option("--keep", is_flag=True, help="Replace edited skills, and keep the edited version as NAME.orig.")
@@ -59,9 +65,13 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
     REF is a name, a folder, an archive, `owner/repo`, a URL or `r9s:NAME`; `--list` shows what a source has. Without REF, the
     lock is restored (the project's if there is one, else your own), and the plugins of your configuration (`skills.plugins`)
     are installed.
+
+    On a terminal it asks which skills and agents, and shows its plan before it starts. Elsewhere, and with --yes, a new skill
+    is for the agents of the setting `install.targets`, or else for those on this machine.
     """
     # Any: the options above.
     scope = chosen_scope(project=project, user=user)
+    questions = InstallQuestions(app=app) if refs and not listed and not options["yes"] and can_ask() else None
     skills = tuple(word for text in options["skills"] for word in text.replace(",", " ").split())
     if skills and refs:
         # After --skill, a bare name is one more skill.
@@ -69,12 +79,19 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
         refs = tuple(ref for ref in refs if not is_name(ref))
         if not refs:
             raise UsageError("--skill needs a source", hint="write: metier skill install owner/repo --skill NAME")
+    if questions and scope is None and not options["dry_run"]:
+        scope = questions.ask_scope()
     access = access_of(app, **{key: options[key] for key in _ACCESS})
     with fetch_progress() as progress:
         if listed and refs:
             return _listing(list_source(refs, access, progress=progress))
-        result = app.install(*refs, project=scope, options=_install_options(skills, options), access=access, progress=progress)
-    return _result(app, result)
+        chosen = _install_options(skills, options)
+        if questions and not chosen.dry_run:
+            chosen = questions.add_to(chosen, ScopeLevel.PROJECT if scope else ScopeLevel.USER)
+        result = app.install(*refs, project=scope, options=chosen, access=access, progress=progress)
+    if questions and questions.chosen_targets is not None and result.done:
+        app.installation.remember_targets(questions.chosen_targets)
+    return _result(app, result, with_steps=questions is None or not questions.is_plan_shown)
 
 
 def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> InstallOptions:  # Any: what click parsed
@@ -107,7 +124,7 @@ def _listing(sources: Sequence[tuple[str, Fetched]]) -> Result:
     return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, pages=True)
 
 
-def _result(app: App, result: InstallResult) -> Result:
+def _result(app: App, result: InstallResult, *, with_steps: bool) -> Result:
     store = app.installation.store(result.scope.level)
     rows = [entry_row(result.lock[name], store) for name in result.names]
     data = {
@@ -120,13 +137,19 @@ def _result(app: App, result: InstallResult) -> Result:
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield from step_lines(result, terminal, app.paths.user_home)
+        if with_steps:
+            yield from step_lines(result, terminal, app.paths.user_home)
         yield from saved_lines(result, app.paths.user_home)
+        if result.declined:
+            yield terminal.paint("Nothing was installed", "dim")
+            return
         if not result.done:
             yield terminal.paint("Dry run: nothing was changed", "dim")
             return
         changed = len(result.changed)
-        yield terminal.paint(f"Installed {plural(changed, 'skill')}; {len(rows) - changed} already up to date", "dim")
+        agents = sorted({target for name in result.changed for target in result.lock[name].targets})
+        seen = f" for {', '.join(agents)}" if agents else ""
+        yield terminal.paint(f"Installed {plural(changed, 'skill')}{seen}; {len(rows) - changed} already up to date", "dim")
 
     notes = tuple(map(one_line, result.notes))
     return Result(data=data, lines=lines, notes=notes, status=6 if result.has_conflicts else 0)
