@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .targets.scope import NO_TARGETS, InstallMode, InstallScope, ScopeLevel, default_targets, read_targets
     from .transaction.doctor import Leftover, find_leftovers, repair
     from .transaction.steps import Edits, InstallStep, StepReason, Verb, changes
+    from .trial import TrialSkill, try_skill
     from .updates import SkillUpdate, UpdateState, UpdateStatus, outdated, update
 
 __all__ = [
@@ -100,13 +101,14 @@ __all__ = [
     "SourceList",
     "SourceRules",
     "StepReason",
+    "TrialSkill",
     "UpdateState",
     "UpdateStatus",
     "Verb",
     "WellKnown",
     "cached_scan",
-    "default_targets",
     "changes",
+    "default_targets",
     "fetch_ref",
     "find_leftovers",
     "grant_purpose",
@@ -132,6 +134,7 @@ __all__ = [
     "scan_ref",
     "select_skills",
     "store_of",
+    "try_skill",
     "update",
     "verify",
     "write_agents_md",
@@ -264,6 +267,7 @@ if not TYPE_CHECKING:
                 "Verb",
                 "changes",
             ),
+            "metier.install.trial": ("TrialSkill", "try_skill"),
             "metier.install.updates": (
                 "SkillUpdate",
                 "UpdateState",

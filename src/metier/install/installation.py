@@ -88,8 +88,8 @@ def restore_and_install(
             raise RefusedError(f"--frozen, but the lock lacks {missing[0].url}, which the configuration lists",
                                rule="frozen", hint="run `metier skill install` once without --frozen")  # fmt: skip
         run = InstallRun(
-            store=store, access=access, options=replace(options, choose=None, choose_targets=None, approve=None, confirm=None, resolve_conflict=None),
-            scan=scan, available=available, progress=progress,
+            store=store, access=access, options=options.without_questions(), scan=scan,
+            available=available, progress=progress,
         )  # fmt: skip
         installed = run.install_plugins(missing)
         if not len(store.lock()):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from metier.values import dataclass, field
+from metier.values import dataclass, field, replace
 
 from .targets.scope import InstallMode, InstallScope
 from .transaction.steps import Edits, InstallStep, Verb
@@ -84,6 +84,9 @@ class InstallOptions:
     """Overrides `edits` for single skills."""
     force_names: frozenset[str] = frozenset()
     """Sets `force` for single skills."""
+
+    def without_questions(self) -> InstallOptions:
+        return replace(self, choose=None, choose_targets=None, approve=None, confirm=None, resolve_conflict=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

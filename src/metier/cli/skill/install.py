@@ -13,7 +13,7 @@ from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import UsageError
-from metier.install import Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, list_source
+from metier.install import Access, Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, list_source
 from metier.spec import is_name
 
 from .install_common import (
@@ -30,9 +30,9 @@ from .install_common import (
 )
 from .install_prompts import InstallQuestions, with_prompts
 
-__all__ = ["install"]
+__all__ = ["ACCESS_OPTIONS", "install", "install_refs"]
 
-_ACCESS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth", "no_cooldown")
+ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth", "no_cooldown")
 
 
 @command("skill", "install")
@@ -71,7 +71,6 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
     """
     # Any: the options above.
     scope = chosen_scope(project=project, user=user)
-    questions = InstallQuestions(app=app) if refs and not listed and not options["yes"] and can_ask() else None
     skills = tuple(word for text in options["skills"] for word in text.replace(",", " ").split())
     if skills and refs:
         # After --skill, a bare name is one more skill.
@@ -79,19 +78,27 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
         refs = tuple(ref for ref in refs if not is_name(ref))
         if not refs:
             raise UsageError("--skill needs a source", hint="write: metier skill install owner/repo --skill NAME")
-    if questions and scope is None and not options["dry_run"]:
-        scope = questions.ask_scope()
-    access = access_of(app, **{key: options[key] for key in _ACCESS})
-    with fetch_progress() as progress:
-        if listed and refs:
+    access = access_of(app, **{key: options[key] for key in ACCESS_OPTIONS})
+    if listed and refs:
+        with fetch_progress() as progress:
             return _listing(list_source(refs, access, progress=progress))
-        chosen = _install_options(skills, options)
-        if questions and not chosen.dry_run:
-            chosen = questions.add_to(chosen, ScopeLevel.PROJECT if scope else ScopeLevel.USER)
-        result = app.install(*refs, project=scope, options=chosen, access=access, progress=progress)
+    with_questions = bool(refs) and not options["yes"] and not options["dry_run"] and can_ask()
+    return install_refs(app, refs, _install_options(skills, options), access=access, scope=scope, with_questions=with_questions)
+
+
+def install_refs(
+    app: App, refs: tuple[str, ...], options: InstallOptions, *, access: Access, scope: bool | None, with_questions: bool
+) -> Result:
+    """Installs skills, or restores the lock. `scope` is True for the project, False for the user, None for the default."""
+    questions = InstallQuestions(app=app) if with_questions else None
+    if questions:
+        scope = questions.ask_scope() if scope is None else scope
+        options = questions.add_to(options, ScopeLevel.PROJECT if scope else ScopeLevel.USER)
+    with fetch_progress() as progress:
+        result = app.install(*refs, project=scope, options=options, access=access, progress=progress)
     if questions and questions.chosen_targets is not None and result.done:
         app.installation.remember_targets(questions.chosen_targets)
-    return _result(app, result, with_steps=questions is None or not questions.is_plan_shown)
+    return _result(app, result, with_steps=not (questions and questions.is_plan_shown))
 
 
 def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> InstallOptions:  # Any: what click parsed
