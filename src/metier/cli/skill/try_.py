@@ -62,8 +62,9 @@ def try_it(
         scanned = scan_folder(trial.folder)
         if script:
             return _run(app, trial, scanned, script, arguments, network=network)
-        result = _page(app, ref, trial, scanned)
-        if not _offers_to_install():
+        offers = _offers_to_install()
+        result = _page(app, ref, trial, scanned, with_next_step=not offers)
+        if not offers:
             return result
         for line in result.lines(Terminal.of(sys.stderr)):
             click.echo(line, err=True)
@@ -101,7 +102,7 @@ def _run(
     return run_in(session, app.folder, trial.name, script, arguments, network=network)
 
 
-def _page(app: App, ref: str, trial: TrialSkill, scanned: ScannedSkill) -> Result:
+def _page(app: App, ref: str, trial: TrialSkill, scanned: ScannedSkill, *, with_next_step: bool) -> Result:
     page = skill_page(app, entry_in(app, trial.folder), where=ref, with_files=False)
     is_one_of_several = trial.entry.origin.path and not ref.rstrip("/").endswith(trial.entry.origin.path)
     again = f"{ref} --skill {trial.entry.called or trial.name}" if is_one_of_several else ref
@@ -110,7 +111,8 @@ def _page(app: App, ref: str, trial: TrialSkill, scanned: ScannedSkill) -> Resul
         yield from page.lines(terminal)
         yield ""
         yield from report_lines(trial.name, ref, scanned.report, terminal)
-        yield terminal.paint(one_line(f"Not installed. To install it: metier skill install {again}"), "dim")
+        if with_next_step:
+            yield terminal.paint(one_line(f"Not installed. To install it: metier skill install {again}"), "dim")
 
     scan = {key: value for key, value in scan_row(scanned).items() if key not in ("name", "where", "folder")}
     return Result(data={**page.data, "scan": scan}, lines=lines)
