@@ -101,9 +101,9 @@ def test_a_conflict_is_a_callback(tmp_path: Path, source: Path, answer: Conflict
 def test_skipping_the_only_skill_installs_nothing(tmp_path: Path, source: Path) -> None:
     run(tmp_path, source, skills=("pdf",))
     other = write_skill(tmp_path / "other", "pdf", body="Another.\n")
-    with pytest.raises(ConflictError) as caught:
-        run(tmp_path, other, resolve_conflict=lambda _: ConflictAnswer(action=ConflictAction.SKIP))
-    assert caught.value.hint == "nothing was installed"
+    before = store_in(tmp_path).lock()
+    result = run(tmp_path, other, resolve_conflict=lambda _: ConflictAnswer(action=ConflictAction.SKIP))
+    assert (result.declined, result.done, result.names, result.lock) == (True, False, (), before)
 
 
 def test_one_name_is_for_one_skill(tmp_path: Path, source: Path) -> None:

@@ -103,6 +103,8 @@ class Installation:
             project = not refs and self.store(ScopeLevel.PROJECT).exists
         store = self.store(ScopeLevel.PROJECT if project else ScopeLevel.USER)
         options, access, progress = options or InstallOptions(), access or self.access(), progress or ignore_progress
+        if not options.targets and not options.default_targets:
+            options = replace(options, default_targets=self.default_targets(store.scope.level))
         if refs:
             return install(
                 refs, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
@@ -112,6 +114,24 @@ class Installation:
         return restore_and_install(
             plugins, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
         )
+
+    def default_targets(self, level: ScopeLevel) -> tuple[str, ...]:
+        """Returns the agents that see a new skill unless others are named: `install.targets`, else those on this machine."""
+        from metier.errors import ConfigError, UsageError
+        from metier.install import default_targets
+
+        setting = self.settings["install.targets"]
+        try:
+            return default_targets(self.settings.strings("install.targets"), self.scope(level))
+        except UsageError as error:
+            raise ConfigError(f"install.targets: {error}", file=setting.origin, hint=error.hint) from None
+
+    def remember_targets(self, targets: Sequence[str]) -> None:
+        """Stores the agents for new skills in the user's configuration."""
+        from metier.config import KEYS, set_value
+        from metier.install import NO_TARGETS
+
+        set_value(self.paths.config_file, KEYS["install.targets"], tuple(targets) or (NO_TARGETS,))
 
     def update(
         self,

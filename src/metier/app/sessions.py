@@ -128,16 +128,17 @@ class Sessions:
 
     def open(
         self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
-        only: Container[str] | None = None,
+        only: Container[str] | None = None, catalog: Catalog | None = None,
     ) -> Session:  # fmt: skip
-        """Opens a session over the skills, or over `only` some. A kept one can be resumed by its id."""
+        """Opens a session over the skills, over `only` some, or over another catalog. A kept one can be resumed by its id."""
         from metier.runtime import LazySelector, Session
 
         skills = self.skills
-        catalog = skills.catalog if only is None else skills.catalog.only(only)
-        selector = LazySelector(lambda: skills.selector if only is None else skills.selector_for(catalog))
+        found = skills.catalog if catalog is None else catalog
+        found = found if only is None else found.only(only)
+        selector = LazySelector(lambda: skills.selector if only is catalog is None else skills.selector_for(found))
         services = self._services(approve, kept=kept, selector=selector)
-        return Session(catalog, id=id, options=self.options(), services=services)
+        return Session(found, id=id, options=self.options(), services=services)
 
     def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
         """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""

@@ -93,6 +93,8 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="session.pinned", kind=SettingKind.LIST, project=True, default=(), text="skills that are never evicted from a session"),
         SettingKey(name="session.instruction_tokens", kind=SettingKind.NUMBER, project=True, default=10_000, least=100,
             text="longer instructions of a skill are cut at a heading"),
+        SettingKey(name="install.targets", kind=SettingKind.LIST, default=(),
+            text="agents that see a new skill: names, all-detected or none; if empty, those on this machine"),
         SettingKey(name="install.allow_sources", kind=SettingKind.LIST, held=Held.BOTH, default=(),
             text="if not empty, the only sources that skills are fetched from: hosts, host/owner/*, URLs, or path for this disk"),
         SettingKey(name="install.deny_sources", kind=SettingKind.LIST, held=Held.BOTH, default=(), text="sources that skills are never fetched from"),

@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     from .store import SkillStore, group_by_store, store_of
     from .targets.agent_visibility import AgentVisibility
     from .targets.agents_md import AgentsMd, write_agents_md
-    from .targets.scope import InstallMode, InstallScope, ScopeLevel, read_targets
+    from .targets.scope import NO_TARGETS, InstallMode, InstallScope, ScopeLevel, default_targets, read_targets
     from .transaction.doctor import Leftover, find_leftovers, repair
     from .transaction.steps import Edits, InstallStep, StepReason, Verb, changes
+    from .trial import TrialSkill, try_skill
     from .updates import SkillUpdate, UpdateState, UpdateStatus, outdated, update
 
 __all__ = [
+    "NO_TARGETS",
     "Access",
     "AgentVisibility",
     "AgentsMd",
@@ -99,12 +101,14 @@ __all__ = [
     "SourceList",
     "SourceRules",
     "StepReason",
+    "TrialSkill",
     "UpdateState",
     "UpdateStatus",
     "Verb",
     "WellKnown",
     "cached_scan",
     "changes",
+    "default_targets",
     "fetch_ref",
     "find_leftovers",
     "grant_purpose",
@@ -130,6 +134,7 @@ __all__ = [
     "scan_ref",
     "select_skills",
     "store_of",
+    "try_skill",
     "update",
     "verify",
     "write_agents_md",
@@ -246,6 +251,8 @@ if not TYPE_CHECKING:
                 "InstallMode",
                 "InstallScope",
                 "ScopeLevel",
+                "NO_TARGETS",
+                "default_targets",
                 "read_targets",
             ),
             "metier.install.transaction.doctor": (
@@ -260,6 +267,7 @@ if not TYPE_CHECKING:
                 "Verb",
                 "changes",
             ),
+            "metier.install.trial": ("TrialSkill", "try_skill"),
             "metier.install.updates": (
                 "SkillUpdate",
                 "UpdateState",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
+from metier.errors import AmbiguousError, RefusedError, SkillNotFoundError, UsageError
 from metier.values import dataclass, replace
 
 from .configured_plugins import ConfiguredPlugin, not_installed
@@ -26,7 +26,7 @@ from .refs.pins import at_git_ref
 from .refs.ref_types import ArchiveFile, LocalName, LocalPath, Ref
 from .store import SkillStore
 from .targets.scope import ALL_DETECTED, ScopeLevel, read_targets
-from .transaction.steps import Edits, InstallStep, Verb
+from .transaction.steps import Edits, InstallStep, Verb, changes
 
 __all__ = ["InstallRun", "install", "list_source", "restore_and_install"]
 
@@ -88,8 +88,8 @@ def restore_and_install(
             raise RefusedError(f"--frozen, but the lock lacks {missing[0].url}, which the configuration lists",
                                rule="frozen", hint="run `metier skill install` once without --frozen")  # fmt: skip
         run = InstallRun(
-            store=store, access=access, options=replace(options, choose=None, approve=None, resolve_conflict=None),
-            scan=scan, available=available, progress=progress,
+            store=store, access=access, options=options.without_questions(), scan=scan,
+            available=available, progress=progress,
         )  # fmt: skip
         installed = run.install_plugins(missing)
         if not len(store.lock()):
@@ -227,6 +227,10 @@ class InstallRun:
             if not missing:
                 continue
             for found in fetcher.beside(skill.entry, missing).skills:
+                installed = self.store.lock().get(found.name)
+                if installed and installed.identity != identity_of(found.origin):
+                    # The user has it from another source, which satisfies the dependency.
+                    continue
                 self._refuse_new(found)
                 dependency = prepare(found, scan=scan)
                 if dependency.name not in known:
@@ -236,14 +240,30 @@ class InstallRun:
         return [known[name] for name in order]
 
     def _apply(self, skills: list[PreparedSkill]) -> tuple[list[PreparedSkill], InstallResult]:
-        options = replace(self.options, targets=read_targets(self.options.targets, self.store.scope))
+        options = self._with_targets(skills)
         while options.resolve_conflict and not options.dry_run:
             plan = self.store.install(skills, replace(options, dry_run=True))
             conflict = next((step for step in plan.steps if step.verb is Verb.CONFLICT), None)
             if conflict is None:
                 break
             skills, options = _settle(conflict, skills, options)
+            if not skills:
+                return skills, replace(plan, steps=(), lock=self.store.lock(), declined=True)
+        if options.confirm and not options.dry_run:
+            plan = self.store.install(skills, replace(options, dry_run=True))
+            if not plan.has_conflicts and changes(plan.steps) and not options.confirm(plan):
+                return [], replace(plan, steps=(), lock=self.store.lock(), declined=True)
         return skills, self.store.install(skills, options)
+
+    def _with_targets(self, skills: Sequence[PreparedSkill]) -> InstallOptions:
+        """Returns the options with the agents for new skills: those that were named, chosen now, or the default."""
+        options, scope, lock = self.options, self.store.scope, self.store.lock()
+        if options.targets:
+            return replace(options, targets=read_targets(options.targets, scope), default_targets=())
+        new = [skill.name for skill in skills if skill.name not in lock]
+        if new and options.choose_targets:
+            return replace(options, default_targets=read_targets(options.choose_targets(new), scope))
+        return options
 
     def _notes(self, skills: Sequence[PreparedSkill]) -> Iterable[str]:
         for skill in skills:
@@ -280,7 +300,7 @@ def _without_cache(ref: Ref, access: Access) -> Access:
 def _settle(
     conflict: InstallStep, skills: list[PreparedSkill], options: InstallOptions
 ) -> tuple[list[PreparedSkill], InstallOptions]:
-    """Applies the answer to one conflict. Raises ConflictError if no skill is left to install."""
+    """Applies the answer to one conflict. A skill that is skipped leaves the list."""
     if options.resolve_conflict is None:
         return skills, options
     answer, name = options.resolve_conflict(conflict), conflict.name
@@ -293,7 +313,4 @@ def _settle(
         case ConflictAction.RENAME:
             return [skill.renamed(answer.name) if skill.name == name else skill for skill in skills], options
         case ConflictAction.SKIP:
-            left = [skill for skill in skills if skill.name != name]
-            if not left:
-                raise ConflictError(f"{name}: {conflict.note}", hint="nothing was installed")
-            return left, options
+            return [skill for skill in skills if skill.name != name], options

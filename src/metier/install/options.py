@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from metier.values import dataclass, field
+from metier.values import dataclass, field, replace
 
 from .targets.scope import InstallMode, InstallScope
 from .transaction.steps import Edits, InstallStep, Verb
@@ -54,7 +54,9 @@ class InstallOptions:
     git_ref: str | None = None
     """A branch, tag or commit for refs that name none."""
     targets: tuple[str, ...] = ()
-    """Agents that should see the skills, by name; `all-detected` for those on this machine."""
+    """Agents that should see the skills, by name; `all-detected` for those on this machine, `none` for metier alone."""
+    default_targets: tuple[str, ...] = ()
+    """Agents for skills that are not installed yet, if `targets` is empty. An installed skill keeps its own."""
     mode: InstallMode = InstallMode.LINK
     edits: Edits = Edits.REFUSE
     force: bool = False
@@ -68,6 +70,10 @@ class InstallOptions:
     dry_run: bool = False
     choose: Choose | None = field(default=None, compare=False)
     """Picks from several skills. None: AmbiguousError."""
+    choose_targets: Callable[[Sequence[str]], tuple[str, ...]] | None = field(default=None, compare=False)
+    """Picks the agents for these new skills, if `targets` is empty. None: `default_targets`."""
+    confirm: Callable[[InstallResult], bool] | None = field(default=None, compare=False)
+    """Is given the plan, and decides whether it is carried out. None: it is."""
     approve: Callable[[Sequence[PreparedSkill]], bool] | None = field(default=None, compare=False)
     """Decides about skills that need review. None: only blocked skills are refused."""
     accept_new: Callable[[RefusedError], bool] | None = field(default=None, compare=False)
@@ -78,6 +84,9 @@ class InstallOptions:
     """Overrides `edits` for single skills."""
     force_names: frozenset[str] = frozenset()
     """Sets `force` for single skills."""
+
+    def without_questions(self) -> InstallOptions:
+        return replace(self, choose=None, choose_targets=None, approve=None, confirm=None, resolve_conflict=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +114,8 @@ class InstallResult:
     notes: tuple[str, ...] = ()
     hides: tuple[HiddenSkill, ...] = ()
     """Other skills of the same names that are no longer used."""
+    declined: bool = False
+    """True if the user answered a question so that nothing is left to install."""
 
     @property
     def has_conflicts(self) -> bool:

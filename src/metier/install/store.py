@@ -226,7 +226,8 @@ class SkillStore:
 
     def _entry(self, skill: PreparedSkill, old: LockEntry | None, options: InstallOptions) -> LockEntry:
         same = old is not None and old.identity == skill.entry.identity
-        targets = set(options.targets) | set(old.targets if old and same else ())
+        # Agents that see the skill keep it, also if it comes from another source now.
+        targets = {*options.targets, *old.targets} if old else set(options.targets or options.default_targets)
         is_mode_chosen = options.targets or options.mode is InstallMode.COPY or old is None or not same
         return replace(
             skill.entry,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pexpect
 import pytest
 
@@ -144,3 +146,14 @@ def test_an_editor_that_fails_leaves_the_skill_and_says_where(shell: Shell, edit
     shell.install("fails", "exit 3")
     shell("skill", "create", "pages", *WORDS, "--edit", EDITOR=editor).failed(5, part, str(shell.skills / "pages/SKILL.md"))
     assert shell("skill", "validate", "pages").code == 0
+
+
+def test_edit_without_a_terminal_or_an_editor_starts_nothing(shell: Shell) -> None:
+    shell("skill", "create", "pages", *WORDS, "--edit").failed(2, "--edit needs a terminal")
+    assert not (shell.skills / "pages").exists()
+
+
+def test_a_file_may_come_from_standard_input(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "piped").write_text("---\nname: other\ndescription: Draws maps. Use when asked.\n---\nDraw.\n")
+    shell("skill", "create", "pages", "-f", "-", stdin=str(tmp_path / "piped")).ok()
+    assert "Draw." in (shell.skills / "pages/SKILL.md").read_text()

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from builders import write_skill
@@ -93,28 +94,146 @@ def test_a_name_that_is_taken_is_a_conflict_that_names_the_ways_out(shell: Shell
     assert "Another." in (shell.home / ".metier/plugins/pdf/SKILL.md").read_text()
 
 
+ENTER, DOWN, SPACE = "\r", "\x1b[B", " "
+
+
+def answer(child: pexpect.spawn[str], question: str, keys: str) -> None:
+    child.expect_exact(question)
+    child.send(keys)
+
+
 def test_on_a_terminal_a_taken_name_is_a_question(shell: Shell, repo: Path, tmp_path: Path) -> None:
     shell("skill", "install", str(repo), "--skill", "pdf").ok()
     other = write_skill(tmp_path / "other", "pdf", body="Another.\n")
     child = shell.terminal("skill", "install", str(other), columns=200)
-    child.expect("Rename the new one, replace the other, or skip")
-    child.sendline("rename")
-    child.expect("New name")
-    child.sendline("second-pdf")
+    answer(child, "What should happen?", DOWN + ENTER)
+    answer(child, "New name", "second-pdf" + ENTER)
     child.expect("Installed 1 skill")
     child.wait()
     assert shell.listed() == {"pdf": "enabled", "second-pdf": "enabled"}
 
 
-def test_on_a_terminal_several_skills_are_a_list_to_pick_from(shell: Shell, repo: Path) -> None:
-    child = shell.terminal("skill", "install", str(repo), columns=200)
-    child.expect("Which skills")
-    child.sendline("nonsense")
-    child.expect("no skill is named")
-    child.sendline("2 docx")
+def test_on_a_terminal_to_skip_a_taken_name_is_no_error(shell: Shell, repo: Path, tmp_path: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    other = write_skill(tmp_path / "other", "pdf", body="Another.\n")
+    child = shell.terminal("skill", "install", str(other), columns=200)
+    answer(child, "What should happen?", ENTER)
+    child.expect("Nothing was installed")
+    assert child.wait() == 0
+
+
+def test_another_source_of_the_same_files_is_a_conflict_and_changes_nothing(shell: Shell, repo: Path, tmp_path: Path) -> None:
+    shell("skill", "install", str(repo / "skills/pdf"), "--target", "claude-code").ok()
+    before = shell.tree()
+    shutil.copytree(repo / "skills/pdf", tmp_path / "fork/pdf")
+    shell("skill", "install", str(tmp_path / "fork/pdf")).failed(6, "installed from", "--name", "--force")
+    assert shell.tree() == before
+
+
+def test_agents_keep_a_skill_that_is_replaced_from_another_source(shell: Shell, repo: Path, tmp_path: Path) -> None:
+    shell("skill", "install", str(repo / "skills/pdf"), "--target", "claude-code").ok()
+    other = write_skill(tmp_path / "other", "pdf", body="Another.\n")
+    shell("skill", "install", str(other), "--target", "codex", "--force").ok()
+    (row,) = shell("skill", "install", str(other), "--json").data["skills"]
+    assert (row["url"], row["targets"]) == (str(other), ["claude-code", "codex"])
+    assert "Another." in (shell.home / ".claude/skills/pdf/SKILL.md").read_text()
+
+
+def test_on_a_terminal_several_skills_are_checkboxes_and_the_plan_comes_first(shell: Shell, repo: Path) -> None:
+    child = shell.terminal("skill", "install", str(repo), columns=200, NO_COLOR="1")
+    answer(child, "Which skills?", SPACE + DOWN + SPACE + ENTER)
+    child.expect("install *pdf *~/.metier/plugins/pdf")
+    answer(child, "Install?", "y")
     child.expect("Installed 2 skills")
     child.wait()
     assert shell.listed() == {"docx": "enabled", "pdf": "enabled"}
+
+
+def test_a_plan_that_is_declined_is_not_carried_out(shell: Shell, repo: Path) -> None:
+    child = shell.terminal("skill", "install", str(repo), columns=200)
+    answer(child, "Which skills?", SPACE + ENTER)
+    answer(child, "Install?", "n")
+    child.expect("Nothing was installed")
+    assert child.wait() == 0
+    assert shell.listed() == {}
+
+
+def with_agents(shell: Shell, *folders: str) -> None:
+    for folder in folders or (".claude", ".cursor", ".codex"):
+        (shell.home / folder).mkdir()
+
+
+def test_without_a_terminal_a_new_skill_is_for_the_agents_on_this_machine_which_are_named(shell: Shell, repo: Path) -> None:
+    with_agents(shell)
+    ran = shell("skill", "install", str(repo / "skills/pdf")).ok()
+    assert ran.out.endswith("Installed 1 skill for claude-code, codex, cursor; 0 already up to date\n")
+    for folder in (".claude", ".codex", ".cursor"):
+        assert (shell.home / folder / "skills/pdf/SKILL.md").exists()
+
+
+def test_the_remembered_agents_come_before_those_on_this_machine(shell: Shell, repo: Path) -> None:
+    with_agents(shell)
+    shell("config", "set", "install.targets", "codex").ok()
+    (row,) = shell("skill", "install", str(repo / "skills/pdf"), "--json").data["skills"]
+    assert row["targets"] == ["codex"]
+    assert not (shell.home / ".claude/skills").exists()
+
+
+@pytest.mark.parametrize("how", ["option", "setting"])
+def test_none_is_for_metier_alone(shell: Shell, repo: Path, how: str) -> None:
+    with_agents(shell)
+    shell("config", "set", "install.targets", "none" if how == "setting" else "codex").ok()
+    words = ("--target", "none") if how == "option" else ()
+    assert (
+        shell("skill", "install", str(repo / "skills/pdf"), *words)
+        .ok()
+        .out.endswith("Installed 1 skill; 0 already up to date\n")
+    )
+    assert (shell.home / ".metier/plugins/pdf").is_dir()
+    assert not (shell.home / ".codex/skills").exists()
+
+
+def test_an_installed_skill_keeps_its_agents_when_it_is_installed_again(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo / "skills/pdf")).ok()
+    with_agents(shell)
+    assert shell("skill", "install", str(repo / "skills/pdf")).ok().out == "Installed 0 skills; 1 already up to date\n"
+
+
+def test_an_unknown_agent_in_the_settings_names_the_setting(shell: Shell, repo: Path) -> None:
+    shell.write_config('[install]\ntargets = ["claud-code"]\n')
+    shell("skill", "install", str(repo / "skills/pdf")).failed(2, "install.targets", "claud-code", "claude-code")
+
+
+def test_on_a_terminal_the_agents_are_asked_for_and_remembered(shell: Shell, repo: Path) -> None:
+    with_agents(shell)
+    child = shell.terminal("skill", "install", str(repo / "skills/pdf"), columns=200, NO_COLOR="1")
+    # The agents that were found are selected; this takes the first one away.
+    answer(child, "Which agents should see pdf", SPACE + ENTER)
+    child.expect("link *pdf *~/.codex/skills/pdf")
+    answer(child, "Install?", "y")
+    child.expect("Installed 1 skill for codex, cursor")
+    child.wait()
+    assert shell("config", "get", "install.targets", "--json").data["value"] == ["codex", "cursor"]
+    (row,) = shell("skill", "install", str(repo / "skills/docx"), "--json").data["skills"]
+    assert row["targets"] == ["codex", "cursor"]
+
+
+def test_on_a_terminal_a_project_is_a_place_to_choose(shell: Shell, repo: Path) -> None:
+    (shell.project / ".git").mkdir()
+    child = shell.terminal("skill", "install", str(repo / "skills/pdf"), columns=200)
+    answer(child, "Where will you use it?", DOWN + ENTER)
+    answer(child, "Install?", "y")
+    child.expect("Installed 1 skill")
+    child.wait()
+    assert (shell.project / ".agents/skills/pdf/SKILL.md").exists()
+
+
+def test_with_yes_nothing_is_asked_on_a_terminal(shell: Shell, repo: Path) -> None:
+    (shell.project / ".git").mkdir()
+    with_agents(shell, ".claude")
+    status, text = shell.on_terminal("skill", "install", str(repo), "--yes", columns=200)
+    assert (status, [word for word in ("Where", "Which", "Install?") if word in text]) == (0, [])
+    assert "Installed 3 skills for claude-code" in text
 
 
 def test_a_skill_written_by_hand_is_never_overwritten_unasked(shell: Shell, repo: Path) -> None:
@@ -347,12 +466,12 @@ def test_a_blocked_skill_is_refused_and_nothing_is_left(shell: Shell, evil: Path
 
 
 def test_on_a_terminal_a_blocked_skill_is_a_question(shell: Shell, evil: Path) -> None:
-    for answer, state in (("n", {}), ("y", {"notes": "enabled"})):
+    for key, status, state in (("n", 5, {}), ("y", 0, {"notes": "enabled"})):
         child = shell.terminal("skill", "install", str(evil), columns=200)
         child.expect("block")
         child.expect("Install anyway")
-        child.sendline(answer)
-        child.wait()
+        child.send(key)
+        assert child.wait() == status
         assert shell.listed() == state
 
 

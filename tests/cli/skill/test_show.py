@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cli.shell import Shell, plain
+from metier.archive import pack
+from metier.sources import DiskFiles
 
 
 def test_the_status_page_is_that_of_the_design(shell: Shell) -> None:
@@ -87,3 +91,35 @@ def test_a_skipped_skill_says_why(shell: Shell) -> None:
     page = shell("skill", "show", "broken").ok().out
     assert "! broken (user, skipped)" in page
     assert "SK008" in page
+
+
+def test_a_folder_that_is_not_installed_is_shown(shell: Shell, tmp_path: Path) -> None:
+    folder = shell.skill("hello", root=tmp_path / "repo")
+    ran = shell("skill", "show", str(folder), "--files").ok()
+    assert "hello (not installed)" in ran.out
+    assert "SKILL.md  " in ran.out
+    assert "Do it." in shell("skill", "show", str(folder), "--body").ok().out
+    shell("skill", "show", str(tmp_path / "nothing")).failed(3, "nothing")
+
+
+def test_of_several_skills_in_a_folder_one_is_chosen(shell: Shell, tmp_path: Path) -> None:
+    for name in ("hello", "notes"):
+        shell.skill(name, root=tmp_path / "repo")
+    repo = str(tmp_path / "repo")
+    assert shell("skill", "show", repo, "--skill", "notes", "--json").data["folder"] == f"{repo}/notes"
+    shell("skill", "show", repo).failed(3, "2 skills: hello, notes", "--skill NAME")
+    shell("skill", "show", repo, "--skill", "other").failed(2, "no skill 'other'")
+
+
+def test_an_archive_that_is_not_installed_is_shown(shell: Shell, tmp_path: Path) -> None:
+    folder = shell.skill("hello", root=tmp_path / "repo")
+    archive = tmp_path / "hello.skill"
+    archive.write_bytes(pack(DiskFiles(str(folder))))
+    data = shell("skill", "show", str(archive), "--json").data
+    assert (data["name"], data["folder"], data["ref"]) == ("hello", None, str(archive))
+    assert shell.listed() == {}
+
+
+def test_a_page_shows_toolsets(shell: Shell) -> None:
+    shell.skill("maths", head="toolsets: [toolsets/sums:Sums]\n")
+    assert "toolsets      toolsets/sums:Sums" in shell("skill", "show", "maths").out

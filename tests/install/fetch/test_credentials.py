@@ -151,3 +151,9 @@ def test_an_origin_is_scheme_host_and_port() -> None:
     assert origin_of("https://Example.com:443/x") == "https://example.com"
     assert origin_of("https://example.com:8443/x") == "https://example.com:8443"
     assert origin_of("nonsense") == origin_of("git@h.example:x") == ""
+
+
+def test_a_registry_may_be_named_by_its_host_alone() -> None:
+    for text in ("http://127.0.0.1:8437", "http://127.0.0.1:8437/", "http://127.0.0.1:8437/skills"):
+        (source,) = read_sources({}, registry=text)
+        assert source.url == "http://127.0.0.1:8437/skills"

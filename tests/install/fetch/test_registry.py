@@ -146,3 +146,21 @@ def test_news_of_a_registry_need_no_download_and_an_update_stays_in_its_range(tm
         update(store, LockFetcher(access), (), InstallOptions())
         assert store.lock()["a"].version == "1.1.0"
         assert store.lock()["a"].origin.ref == "^1"
+
+
+def test_a_withdrawn_version_that_is_named_exactly_is_fetched_with_a_warning(tmp_path: Path) -> None:
+    with site() as server:
+        publish(server, "a", "1.1.0", "1.0.0", yanked=("1.0.0",))
+        access = access_to(server, tmp_path)
+        for _ in range(2):
+            fetched = fetch_ref(parse_ref("internal:a@1.0.0", aliases=ALIASES), access)
+            assert fetched.warnings == ("a 1.0.0 was withdrawn by its publisher",)
+        assert fetch_ref(parse_ref("internal:a@1.1.0", aliases=ALIASES), access).warnings == ()
+
+
+def test_an_archive_at_the_name_itself_is_a_skill_with_all_its_files(tmp_path: Path) -> None:
+    contents = Contents([Member("SKILL.md", skill_text("a").encode()), Member("scripts/x.sh", b"#!/bin/sh\n")])
+    with site() as server:
+        server.routes["/skills/a"] = Answer(pack(contents))
+        (skill,) = fetch_ref(parse_ref("internal:a", aliases=ALIASES), access_to(server, tmp_path)).skills
+    assert sorted(file.path for file in skill.files.list()) == ["SKILL.md", "scripts/x.sh"]

@@ -30,6 +30,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "skill": {
         "create": ("metier.cli.skill.create:create", "Create a new skill."),
         "install": ("metier.cli.skill.install:install", "Install skills from anywhere, or restore the lock."),
+        "try": ("metier.cli.skill.try_:try_it", "Read, scan and run a skill without installing it."),
         "search": ("metier.cli.skill.search:search", "Search a registry for skills."),
         "info": ("metier.cli.skill.info:info", "Show a skill of a registry."),
         "versions": ("metier.cli.skill.versions:versions", "List all versions of a skill in a registry."),
@@ -37,7 +38,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "yank": ("metier.cli.skill.yank:yank", "Withdraw a version from a registry."),
         "unyank": ("metier.cli.skill.yank:unyank", "Undo a yank."),
         "list": ("metier.cli.skill.list:list_skills", "List every skill on this machine with its state."),
-        "show": ("metier.cli.skill.show:show", "Show one skill, or the state of all of them."),
+        "show": ("metier.cli.skill.show:show", "Show a skill, here or at its source, or the state of all of them."),
         "select": ("metier.cli.skill.select:select", "Pick the skills that fit a request."),
         "activate": ("metier.cli.skill.activate:activate", "Print the text that a model gets when a skill is activated."),
         "resources": ("metier.cli.skill.resources:resources", "List the files of a skill."),
@@ -185,7 +186,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
     "skill": (
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
-        ("Install and update", ("install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
+        ("Install and update", ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
         ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank")),

@@ -17,6 +17,7 @@ or returns a Result. What it does besides parsing and rendering is a function of
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -242,10 +243,31 @@ def _current_folder() -> str:
         raise NotFoundError("the current folder no longer exists", hint="change to a folder that exists") from None
 
 
+_DISK_HINTS = {
+    errno.ENOSPC: "free some space on that disk, then try again; nothing was left half written",
+    errno.EDQUOT: "free some space, or ask for a larger quota",
+    errno.EROFS: "that disk cannot be written; set METIER_HOME to a folder on another one",
+    errno.EACCES: "check its permissions",
+    errno.EPERM: "check its permissions",
+    errno.ENAMETOOLONG: "use a shorter name",
+}
+
+
 def _disk_error(error: OSError) -> MetierError:
     what = f"{error.filename}: " if error.filename else ""
     reason = (error.strerror or str(error)).lower()
-    return MetierError(f"{what}{reason}", hint="check that the path exists and its permissions")
+    hint = _DISK_HINTS.get(error.errno or 0, "check that the path exists and its permissions")
+    is_place = error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
+    if is_place and (home := _unusable_home(error.filename)):
+        return MetierError(f"{home} cannot be metier's home: {reason}", hint="set METIER_HOME to a folder that can be created")
+    return MetierError(f"{what}{reason}", hint=hint)
+
+
+def _unusable_home(path: object) -> str:
+    """Returns METIER_HOME if this path is in it and it is not a folder."""
+    home = os.environ.get("METIER_HOME", "")
+    inside = isinstance(path, str) and home and f"{path}/".startswith(f"{home}/")
+    return home if inside and not os.path.isdir(home) else ""
 
 
 def _title(words: list[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from metier.app import App
-from metier.catalog import Entry, Source, State
+from metier.catalog import Catalog, Entry, Source, State
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError
 from metier.sources import SourceFolder, build_catalog, find_skill_folders
 from metier.spec import Report
@@ -15,7 +15,16 @@ from metier.spec import Report
 if TYPE_CHECKING:
     from metier.install import ConfiguredPlugin
 
-__all__ = ["entries_named", "entry_named", "folders_named", "listing_plugins", "refuse_links_out"]
+__all__ = [
+    "catalog_in",
+    "entries_named",
+    "entry_in",
+    "entry_named",
+    "folders_named",
+    "is_path",
+    "listing_plugins",
+    "refuse_links_out",
+]
 
 
 def entry_named(app: App, name: str) -> Entry:
@@ -29,6 +38,11 @@ def entry_named(app: App, name: str) -> Entry:
     raise SkillNotFoundError(name, known=(entry.name for entry in app.catalog.entries))
 
 
+def is_path(target: str) -> bool:
+    """Returns True if this can be a path and no name."""
+    return os.sep in target or target in (".", "..") or target.endswith(".md")
+
+
 def folders_named(app: App, targets: Sequence[str]) -> list[str]:
     """Returns the folders of all targets: a skill's folder, a folder of skills, a SKILL.md, or a name. Default: here."""
     found: dict[str, None] = {}
@@ -40,7 +54,7 @@ def folders_named(app: App, targets: Sequence[str]) -> list[str]:
 def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:
     """Returns the skills of all targets, installed or not. Raises InvalidSkillError for one that no client could load."""
     installed = {entry.folder: entry for entry in app.catalog.entries}
-    return [installed.get(folder) or _entry_in(app, folder) for folder in folders_named(app, targets)]
+    return [installed.get(folder) or entry_in(app, folder) for folder in folders_named(app, targets)]
 
 
 def refuse_links_out(app: App, targets: Sequence[str]) -> None:
@@ -52,8 +66,14 @@ def refuse_links_out(app: App, targets: Sequence[str]) -> None:
                                hint=f"name {os.path.realpath(path)} itself")  # fmt: skip
 
 
-def _entry_in(app: App, folder: str) -> Entry:
-    entry = next(iter(build_catalog([SourceFolder(Source.PROJECT, folder)], machine=app.skills.machine).entries), None)
+def catalog_in(app: App, folder: str) -> Catalog:
+    """Returns a catalog of the one skill in a folder, which is trusted because it was named."""
+    return build_catalog([SourceFolder(Source.PROJECT, folder)], machine=app.skills.machine)
+
+
+def entry_in(app: App, folder: str) -> Entry:
+    """Returns the skill in a folder, installed or not. Raises InvalidSkillError if no client could load it."""
+    entry = next(iter(catalog_in(app, folder).entries), None)
     if entry is None or entry.state is State.SKIPPED:
         report = entry.report if entry else Report()
         raise InvalidSkillError(f"{os.path.basename(folder)!r} is not a valid skill", report=report)
@@ -62,7 +82,7 @@ def _entry_in(app: App, folder: str) -> Entry:
 
 def _folders(app: App, target: str) -> Iterator[str]:
     path = os.path.join(app.folder, os.path.expanduser(target))
-    looks_like_path = os.sep in target or target in (".", "..") or target.endswith(".md")
+    looks_like_path = is_path(target)
     if os.path.isfile(path) and os.path.basename(path).lower() == "skill.md":
         yield os.path.dirname(os.path.abspath(path))
     elif os.path.isdir(path) and (looks_like_path or _holds_skill(path) or not _is_known(app, target)):

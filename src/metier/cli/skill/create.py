@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import nullcontext
 
 import click
 
@@ -44,7 +46,7 @@ __all__ = ["create"]
     type=click.Choice(tuple(SKILL_TEMPLATES)),
     help="Template to start from.  [default: basic]",
 )
-@click.option("-f", "--file", "source", type=click.Path(), help="Start from this SKILL.md.")
+@click.option("-f", "--file", "source", type=click.Path(), help="Start from this SKILL.md; - is standard input.")
 @click.option("--edit", is_flag=True, help="Open it in $EDITOR.")
 @click.option("--project", is_flag=True, help="Create it in this project's .metier/skills.")
 @click.option("--dir", "parent", type=click.Path(), help="Create it in this folder.")
@@ -65,6 +67,10 @@ def create(
     skill is never overwritten.
     """
     _is_text(description)
+    if edit and not sys.stdin.isatty() and not (app.environment.get("VISUAL") or app.environment.get("EDITOR")):
+        raise UsageError(
+            "--edit needs a terminal, or an editor in $EDITOR", hint="leave out --edit, and edit the file afterwards"
+        )
     # Asked for nothing: the whole wizard. Otherwise only for what is missing.
     wizard = name is None and can_ask()
     skill = SkillName(name or _ask_name())
@@ -76,7 +82,7 @@ def create(
         # Before more questions are asked; `write_skill_folder` checks again.
         raise ConflictError(f"{folder} already exists", hint="choose another name, or delete it first")
     if source is not None:
-        files = {SKILL_FILE: _import_skill(os.path.join(app.folder, os.path.expanduser(source)), skill)}
+        files = {SKILL_FILE: _import_skill(_source_path(app, source), skill)}
     else:
         text = description or _ask_description(skill)
         template = template or (create_wizard.ask_template() if wizard else "basic")
@@ -132,10 +138,14 @@ def _starters(files: Mapping[str, bytes], chosen: Collection[str]) -> dict[str, 
     return starters
 
 
+def _source_path(app: App, source: str) -> str:
+    return source if source == "-" else os.path.join(app.folder, os.path.expanduser(source))
+
+
 def _import_skill(file: str, name: SkillName) -> bytes:
     """Returns an existing SKILL.md with its new name and mechanical mistakes repaired. Raises if other errors are left."""
     try:
-        with open(file, "rb") as stream:
+        with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as stream:
             # One byte past the limit shows that it is too long; /dev/zero has no end.
             data = stream.read(MAX_SKILL_FILE_BYTES + 1)
     except FileNotFoundError:
@@ -147,7 +157,7 @@ def _import_skill(file: str, name: SkillName) -> bytes:
     errors = tuple(problem for problem in report.errors if problem.code != "SK160")
     if errors:
         raise InvalidSkillError(
-            f"{file} has errors that must be fixed first",
+            f"{'standard input' if file == '-' else file} has errors that must be fixed first",
             report=Report(errors),
             hint="correct the file, then try again",
         )

@@ -9,10 +9,11 @@ from click import argument, option
 
 from metier.app import App
 from metier.cli.core.dispatch import command
+from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import UsageError
-from metier.install import Fetched, InstallMode, InstallOptions, InstallResult, list_source
+from metier.install import Access, Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, list_source
 from metier.spec import is_name
 
 from .install_common import (
@@ -27,11 +28,11 @@ from .install_common import (
     scope_options,
     step_lines,
 )
-from .install_prompts import with_prompts
+from .install_prompts import InstallQuestions, with_prompts
 
-__all__ = ["install"]
+__all__ = ["ACCESS_OPTIONS", "install", "install_refs"]
 
-_ACCESS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth", "no_cooldown")
+ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth", "no_cooldown")
 
 
 @command("skill", "install")
@@ -42,7 +43,12 @@ _ACCESS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index
 @option("--full-depth", is_flag=True, help="Search the whole source for skills, also inside other skills.")
 @option("--name", help="Install the skill under this name.")
 @option("--ref", "git_ref", help="Branch, tag or commit, if REF has none.")
-@option("--target", "targets", multiple=True, help="Agents that should see it: claude-code,codex,… or all-detected.")
+@option(
+    "--target",
+    "targets",
+    multiple=True,
+    help="Agents that should see it: claude-code,codex,…, all-detected, or none for metier alone.",
+)
 @option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
 @option("--force", is_flag=True, help="Replace other skills of the name, and edited ones.")
 @option("--keep", is_flag=True, help="Replace edited skills, and keep the edited version as NAME.orig.")
@@ -59,6 +65,9 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
     REF is a name, a folder, an archive, `owner/repo`, a URL or `r9s:NAME`; `--list` shows what a source has. Without REF, the
     lock is restored (the project's if there is one, else your own), and the plugins of your configuration (`skills.plugins`)
     are installed.
+
+    On a terminal it asks which skills and agents, and shows its plan before it starts. Elsewhere, and with --yes, a new skill
+    is for the agents of the setting `install.targets`, or else for those on this machine.
     """
     # Any: the options above.
     scope = chosen_scope(project=project, user=user)
@@ -69,12 +78,27 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
         refs = tuple(ref for ref in refs if not is_name(ref))
         if not refs:
             raise UsageError("--skill needs a source", hint="write: metier skill install owner/repo --skill NAME")
-    access = access_of(app, **{key: options[key] for key in _ACCESS})
-    with fetch_progress() as progress:
-        if listed and refs:
+    access = access_of(app, **{key: options[key] for key in ACCESS_OPTIONS})
+    if listed and refs:
+        with fetch_progress() as progress:
             return _listing(list_source(refs, access, progress=progress))
-        result = app.install(*refs, project=scope, options=_install_options(skills, options), access=access, progress=progress)
-    return _result(app, result)
+    with_questions = bool(refs) and not options["yes"] and not options["dry_run"] and can_ask()
+    return install_refs(app, refs, _install_options(skills, options), access=access, scope=scope, with_questions=with_questions)
+
+
+def install_refs(
+    app: App, refs: tuple[str, ...], options: InstallOptions, *, access: Access, scope: bool | None, with_questions: bool
+) -> Result:
+    """Installs skills, or restores the lock. `scope` is True for the project, False for the user, None for the default."""
+    questions = InstallQuestions(app=app) if with_questions else None
+    if questions:
+        scope = questions.ask_scope() if scope is None else scope
+        options = questions.add_to(options, ScopeLevel.PROJECT if scope else ScopeLevel.USER)
+    with fetch_progress() as progress:
+        result = app.install(*refs, project=scope, options=options, access=access, progress=progress)
+    if questions and questions.chosen_targets is not None and result.done:
+        app.installation.remember_targets(questions.chosen_targets)
+    return _result(app, result, with_steps=not (questions and questions.is_plan_shown))
 
 
 def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> InstallOptions:  # Any: what click parsed
@@ -107,7 +131,7 @@ def _listing(sources: Sequence[tuple[str, Fetched]]) -> Result:
     return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, pages=True)
 
 
-def _result(app: App, result: InstallResult) -> Result:
+def _result(app: App, result: InstallResult, *, with_steps: bool) -> Result:
     store = app.installation.store(result.scope.level)
     rows = [entry_row(result.lock[name], store) for name in result.names]
     data = {
@@ -120,13 +144,19 @@ def _result(app: App, result: InstallResult) -> Result:
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield from step_lines(result, terminal, app.paths.user_home)
+        if with_steps:
+            yield from step_lines(result, terminal, app.paths.user_home)
         yield from saved_lines(result, app.paths.user_home)
+        if result.declined:
+            yield terminal.paint("Nothing was installed", "dim")
+            return
         if not result.done:
             yield terminal.paint("Dry run: nothing was changed", "dim")
             return
         changed = len(result.changed)
-        yield terminal.paint(f"Installed {plural(changed, 'skill')}; {len(rows) - changed} already up to date", "dim")
+        agents = sorted({target for name in result.changed for target in result.lock[name].targets})
+        seen = f" for {', '.join(agents)}" if agents else ""
+        yield terminal.paint(f"Installed {plural(changed, 'skill')}{seen}; {len(rows) - changed} already up to date", "dim")
 
     notes = tuple(map(one_line, result.notes))
     return Result(data=data, lines=lines, notes=notes, status=6 if result.has_conflicts else 0)

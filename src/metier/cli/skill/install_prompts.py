@@ -1,85 +1,163 @@
-"""The questions of `metier skill install` on a terminal: which skills, despite the scan, and what to do about a conflict."""
+"""The questions of `metier skill install` on a terminal: where, which skills and agents, and what to do about a conflict."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 import click
 
-from metier.cli.core.terminal import Terminal, one_line, pad, truncate
-from metier.errors import MetierError, RefusedError
+from metier.app import App
+from metier.cli.core.questions import Choice, ask_many, ask_one, ask_text, ask_yes_no, can_ask
+from metier.cli.core.terminal import Terminal, one_line, pad, shorten, truncate
+from metier.errors import RefusedError
+from metier.hosts import detect_hosts
 from metier.install import (
     ConflictAction,
     ConflictAnswer,
     FoundSkill,
     InstallOptions,
+    InstallResult,
+    InstallScope,
     InstallStep,
     PreparedSkill,
+    ScopeLevel,
     StepReason,
-    select_skills,
 )
-from metier.values import replace
+from metier.spec import is_name
+from metier.values import dataclass, field, replace
 
-from .install_common import pause_progress
+from .install_common import pause_progress, step_lines
 
-__all__ = ["with_prompts"]
+__all__ = ["InstallQuestions", "with_prompts"]
+
+_PROJECT_MARKS = (".git", ".hg", ".jj", ".metier", ".agents", ".claude", "metier.lock")
+_TITLE_WIDTH = 100
+_ACTIONS = {
+    ConflictAction.SKIP: "Skip it",
+    ConflictAction.RENAME: "Install the new one under another name",
+    ConflictAction.REPLACE: "Replace the installed one",
+    ConflictAction.KEEP: "Install the new version, and keep yours as NAME.orig",
+    ConflictAction.OVERWRITE: "Install the new version, and discard your edits",
+}
 
 
 def with_prompts(options: InstallOptions) -> InstallOptions:
-    """Adds the questions to the options, if there is a terminal to ask them on."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """Adds the questions that every installation has, if there is a terminal to ask them on."""
+    if not can_ask():
         return options
     return replace(options, choose=choose, approve=approve, accept_new=accept_new, resolve_conflict=resolve_conflict)
 
 
+@dataclass(kw_only=True)
+class InstallQuestions:
+    """The questions about scope and agents, and the plan that is shown before it is carried out."""
+
+    app: App
+    chosen_targets: tuple[str, ...] | None = None
+    """The answer about the agents, to be remembered; None if that was not asked."""
+    is_plan_shown: bool = False
+    _asked: bool = field(default=False)
+
+    def ask_scope(self) -> bool:
+        """Asks whether the skills are for this project only, if the current folder looks like one."""
+        folder, home = self.app.folder, self.app.paths.user_home
+        marks = (os.path.join(folder, name) for name in _PROJECT_MARKS)
+        if os.path.realpath(folder) == os.path.realpath(home) or not any(map(os.path.exists, marks)):
+            return False
+        self._asked = True
+        choices = (
+            Choice(value="user", title="Everywhere, for you"),
+            Choice(value="project", title=f"Only in this project ({one_line(shorten(folder, home))})"),
+        )
+        return ask_one("Where will you use it?", choices) == "project"
+
+    def add_to(self, options: InstallOptions, level: ScopeLevel) -> InstallOptions:
+        """Returns the options with these questions; agents are asked for only if none are named."""
+        scope = self.app.installation.scope(level)
+        options = replace(options, choose=self._choose, confirm=self._confirm)
+        return options if options.targets else replace(options, choose_targets=lambda names: self._targets(names, scope))
+
+    def _choose(self, offered: tuple[FoundSkill, ...]) -> Sequence[FoundSkill]:
+        self._asked = True
+        return choose(offered)
+
+    def _targets(self, names: Sequence[str], scope: InstallScope) -> tuple[str, ...]:
+        default = self.app.installation.default_targets(scope.level)
+        known = dict.fromkeys((*default, *sorted(detect_hosts(scope.home, scope.environment))))
+        folders = {name: folder for name in known if (folder := scope.folder_of(name))}
+        if not folders:
+            return ()
+        self._asked = True
+        width = max(map(len, folders))
+        choices = [
+            Choice(value=name, title=f"{pad(name, width)}  {shorten(folder, scope.home)}", checked=name in default)
+            for name, folder in folders.items()
+        ]
+        with pause_progress():
+            answer = ask_many(f"Which agents should see {_named(names)}, besides metier?", choices)
+        self.chosen_targets = answer
+        return answer
+
+    def _confirm(self, plan: InstallResult) -> bool:
+        if not self._asked:
+            return True
+        with pause_progress():
+            for line in step_lines(plan, Terminal.of(sys.stderr), self.app.paths.user_home):
+                click.echo(line, err=True)
+            self.is_plan_shown = True
+            return ask_yes_no("Install?", default=True)
+
+
 def choose(offered: tuple[FoundSkill, ...]) -> Sequence[FoundSkill]:
-    """Asks which skills to install, by number or name."""
+    """Asks which skills to install."""
     width = max(len(one.name) for one in offered)
+    choices = [
+        Choice(
+            value=one.path or one.name,
+            title=f"{pad(one_line(one.name), width)}  {truncate(one_line(one.description), max(20, _TITLE_WIDTH - width))}",
+        )
+        for one in offered
+    ]
     with pause_progress():
-        for number, one in enumerate(offered, start=1):
-            click.echo(f"{number:>3}  {pad(one_line(one.name), width)}  {truncate(one_line(one.description), 70)}", err=True)
-        while True:
-            text = click.prompt("Which skills? Numbers or names, or all", default="all", err=True)
-            try:
-                return _read_choice(text, offered)
-            except MetierError as error:
-                click.echo(f"{error}; {error.hint}", err=True)
+        answer = ask_many("Which skills?", choices, least=1)
+    return [one for one in offered if (one.path or one.name) in answer]
 
 
 def approve(skills: Sequence[PreparedSkill]) -> bool:
-    """Shows the scan reports of the skills that need review, and asks whether to go on. Aborts on no."""
+    """Shows the scan reports of the skills that need review, and asks whether to go on."""
     # Imported here: most skills need no review.
     from .scan import report_lines
 
     terminal = Terminal.of(sys.stderr)
-    for skill in skills:
-        if skill.scanned is not None and skill.needs_review:
-            for line in report_lines(skill.name, skill.entry.asked, skill.scanned, terminal):
-                click.echo(line, err=True)
-    return click.confirm("Install anyway?", default=False, abort=True, err=True)
+    with pause_progress():
+        for skill in skills:
+            if skill.scanned is not None and skill.needs_review:
+                for line in report_lines(skill.name, skill.entry.asked, skill.scanned, terminal):
+                    click.echo(line, err=True)
+        return ask_yes_no("Install anyway?", default=False)
 
 
 def accept_new(refusal: RefusedError) -> bool:
     with pause_progress():
-        return click.confirm(f"{one_line(str(refusal))}. Install it anyway?", default=False, err=True)
+        return ask_yes_no(f"{one_line(str(refusal))}. Install it anyway?", default=False)
 
 
 def resolve_conflict(conflict: InstallStep) -> ConflictAnswer:
-    click.echo(f"{conflict.name}: {one_line(conflict.note)}", err=True)
-    if conflict.reason is StepReason.EDITED:
-        question, actions = "Keep yours as NAME.orig, overwrite it, or skip", (ConflictAction.KEEP, ConflictAction.OVERWRITE)
-    else:
-        question, actions = "Rename the new one, replace the other, or skip", (ConflictAction.RENAME, ConflictAction.REPLACE)
-    choice = click.Choice([*map(str, actions), str(ConflictAction.SKIP)])
-    action = ConflictAction(click.prompt(question, type=choice, default=str(ConflictAction.SKIP), err=True))
-    name = click.prompt("New name", err=True) if action is ConflictAction.RENAME else ""
+    is_edited = conflict.reason is StepReason.EDITED
+    more = (ConflictAction.KEEP, ConflictAction.OVERWRITE) if is_edited else (ConflictAction.RENAME, ConflictAction.REPLACE)
+    with pause_progress():
+        click.echo(f"{conflict.name}: {one_line(conflict.note)}", err=True)
+        choices = [Choice(value=action, title=_ACTIONS[action]) for action in (ConflictAction.SKIP, *more)]
+        action = ConflictAction(ask_one("What should happen?", choices))
+        name = ask_text("New name", check=_check_name) if action is ConflictAction.RENAME else ""
     return ConflictAnswer(action=action, name=name)
 
 
-def _read_choice(text: str, offered: Sequence[FoundSkill]) -> Sequence[FoundSkill]:
-    words = text.replace(",", " ").split()
-    if words in (["all"], ["*"]):
-        return offered
-    numbered = {str(number): one.path or one.name for number, one in enumerate(offered, start=1)}
-    return select_skills(offered, [numbered.get(word, word) for word in words])
+def _check_name(text: str) -> str:
+    return "" if is_name(text.strip()) else "use a-z, 0-9 and single hyphens"
+
+
+def _named(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"these {len(names)} skills"

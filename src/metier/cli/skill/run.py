@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,10 +13,10 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.runtime import ApprovalAnswer, Outcome, check_output_paths, printable, write_outputs
+from metier.runtime import ApprovalAnswer, Outcome, Session, check_output_paths, printable, write_outputs
 from metier.values import replace
 
-__all__ = ["run_script"]
+__all__ = ["run_in", "run_script"]
 
 _SESSION = "command-line"
 _TIMED_OUT = 124
@@ -52,18 +53,25 @@ def run_script(
     """
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
-    # Running the command is the approval; the policy still denies what it forbids.
     kept = app.sessions.is_writable
+    # Running the command is the approval; the policy still denies what it forbids.
     session = app.sessions.open(_SESSION, approve=lambda _: ApprovalAnswer.ONCE, kept=kept)
-    try:
-        work = session.run_script(skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs)
-        outcome = asyncio.run(work)
-    finally:
-        session.close()
-    result = _result(skill, script, outcome, write_outputs(app.folder, outcome.files))
+    result = run_in(
+        session, app.folder, skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs
+    )
     if kept:
         return result
     return replace(result, notes=(*result.notes, f"{app.paths.home} cannot be written, so this run is not in the statistics"))
+
+
+def run_in(session: Session, folder: str, skill: str, script: str, arguments: Sequence[str], **options: Any) -> Result:
+    """Runs a script in a session, which is closed afterwards. `folder` receives the outputs."""
+    # Any: the options of `Session.run_script`.
+    try:
+        outcome = asyncio.run(session.run_script(skill, script, tuple(arguments), **options))
+    finally:
+        session.close()
+    return _result(skill, script, outcome, write_outputs(folder, outcome.files))
 
 
 def _result(skill: str, script: str, outcome: Outcome, paths: tuple[str, ...]) -> Result:

@@ -23,7 +23,7 @@ from metier.values import replace
 
 from .explain import PAGES
 
-__all__ = ["report_lines", "scan"]
+__all__ = ["report_lines", "scan", "scan_row"]
 
 _SIGNS = {ScanVerdict.PASS: ("✓", "green"), ScanVerdict.REVIEW: ("?", "yellow"), ScanVerdict.BLOCK: ("✗", "red")}
 _LIMITS = {"block": ScanVerdict.BLOCK.rank, "review": ScanVerdict.REVIEW.rank, "never": ScanVerdict.BLOCK.rank + 1}
@@ -69,7 +69,7 @@ def scan(
     failed = sum(one.report.verdict.rank >= _LIMITS[fail_on] for one in skills)
     counts = {str(verdict): sum(one.report.verdict is verdict for one in skills) for verdict in ScanVerdict}
     return Result(
-        data={"scanned": len(skills), "failed": failed, **counts, "skills": [_row(one) for one in skills]},
+        data={"scanned": len(skills), "failed": failed, **counts, "skills": [scan_row(one) for one in skills]},
         lines=lambda terminal: _lines(skills, counts, terminal),
         text=_text(skills, form, app.folder),
         as_json=form == "json",
@@ -142,7 +142,8 @@ _PROPERTIES = {
 }
 
 
-def _row(one: ScannedSkill) -> dict[str, Any]:
+def scan_row(one: ScannedSkill) -> dict[str, Any]:
+    """Returns the JSON of one report."""
     report, opinion = one.report, one.report.opinion
     return {
         "name": one.name,

@@ -14,12 +14,20 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.entry_rows import count_by_state, entry_row, glyph
 from metier.cli.core.result import Result
-from metier.cli.core.skill_argument import entry_named
+from metier.cli.core.skill_argument import entry_in, entry_named, folders_named, is_path
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
-from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
+from metier.errors import (
+    AmbiguousError,
+    InvalidSkillError,
+    NotFoundError,
+    RefusedError,
+    SkillNotFoundError,
+    UnavailableError,
+    UsageError,
+)
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, OwnFiles, estimate_tokens, load
 
-__all__ = ["show"]
+__all__ = ["show", "skill_page"]
 
 _TITLES = {
     Source.BUNDLED: "Bundled Skills",
@@ -33,22 +41,66 @@ _MOST_FILES = 40
 
 
 @command("skill", "show")
-@click.argument("name", required=False, shell_complete=skill_names)
+@click.argument("name", required=False, metavar="[NAME|PATH|REF]", shell_complete=skill_names)
+@click.option("--skill", help="With a REF: this skill of several.")
 @click.option("--files", "with_files", is_flag=True, help="List every file of the skill.")
 @click.option("--body", "with_body", is_flag=True, help="Print only the instructions.")
-def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Result:
-    """Show one skill, or the state of all skills by source."""
+def show(app: App, *, name: str | None, skill: str | None, with_files: bool, with_body: bool) -> Result:
+    """Show one skill, or the state of all skills by source.
+
+    A PATH or REF shows a skill that is not installed; REF is what `metier skill install` takes, such as `owner/repo`.
+    """
     if name is None:
         if with_files or with_body:
             raise UsageError("--files and --body need a name", hint="metier skill show NAME")
         return _status(app)
-    entry = entry_named(app, name)
+    try:
+        entry = _path_entry(app, name, skill or "") if is_path(name) else entry_named(app, name)
+    except NotFoundError as missing:
+        return _remote(app, name, skill or "", missing, with_files=with_files, with_body=with_body)
     if entry.state is State.UNTRUSTED:
         raise RefusedError(f"{name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder")
     if with_body:
-        body = load(app.skills.files_of(entry), folder=entry.folder.rpartition("/")[2]).instructions
-        return Result(data={"name": name, "body": body}, lines=lambda terminal: _body_lines(body, terminal), pages=True)
-    return _page(app, entry, with_files=with_files)
+        return _body_page(app, entry)
+    is_known = any(other.folder == entry.folder for other in app.catalog.entries)
+    return skill_page(app, entry, with_files=with_files, where="" if is_known else entry.folder)
+
+
+def _path_entry(app: App, path: str, skill: str) -> Entry:
+    found = folders_named(app, [path])
+    if skill:
+        found = [folder for folder in found if os.path.basename(folder) == skill]
+        if not found:
+            raise UsageError(f"{path} has no skill {skill!r}", hint=f"see `metier skill install {path} --list`")
+    if len(found) > 1:
+        names = ", ".join(os.path.basename(folder) for folder in found[:5])
+        raise AmbiguousError(f"{path} has {len(found)} skills: {names}", hint="choose one with --skill NAME")
+    installed = (entry for entry in app.catalog.entries if entry.folder == found[0])
+    return next(installed, None) or entry_in(app, found[0])
+
+
+def _remote(app: App, ref: str, skill: str, missing: NotFoundError, *, with_files: bool, with_body: bool) -> Result:
+    """Fetches a skill that is not here and shows it. Raises `missing` if it is no ref either."""
+    # Imported here: a local skill needs nothing that fetches.
+    from metier.install import LocalName, LocalPath, parse_source_ref, try_skill
+
+    from .install_common import access_of, fetch_progress
+
+    access = access_of(app, offline=False)
+    try:
+        parsed = parse_source_ref(ref, access)
+    except SkillNotFoundError:
+        raise missing from None
+    if isinstance(parsed, LocalName | LocalPath):
+        raise missing
+    with fetch_progress() as progress, try_skill(ref, access, skill=skill, progress=progress) as trial:
+        entry = entry_in(app, trial.folder)
+        return _body_page(app, entry) if with_body else skill_page(app, entry, where=ref, with_files=with_files)
+
+
+def _body_page(app: App, entry: Entry) -> Result:
+    body = load(app.skills.files_of(entry), folder=entry.folder.rpartition("/")[2]).instructions
+    return Result(data={"name": entry.name, "body": body}, lines=lambda terminal: _body_lines(body, terminal), pages=True)
 
 
 def _body_lines(body: str, terminal: Terminal) -> Iterator[str]:
@@ -96,8 +148,10 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
     return None
 
 
-def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
-    origin = _origin(app, entry)
+def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> Result:
+    """Returns the page of a skill. `where` is the folder or ref of one that is not installed; fetched files are temporary."""
+    is_here = where in ("", entry.folder)
+    origin = None if where else _origin(app, entry)
     held = app.skills.files_of(entry, offline=True)
     files = list(OwnFiles(held).list())
     body = _body(held, entry)
@@ -105,6 +159,8 @@ def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
         **entry_row(entry),
+        "folder": entry.folder if is_here else None,
+        "ref": None if is_here else where,
         "license": manifest.license,
         "compatibility": manifest.compatibility,
         "metadata": dict(manifest.metadata),
@@ -116,12 +172,14 @@ def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield f"{glyph(entry.state, terminal)} {terminal.paint(one_line(entry.name), 'bold')} ({entry.source}, {entry.state})"
+        state = "not installed" if where else f"{entry.source}, {entry.state}"
+        yield f"{glyph(entry.state, terminal)} {terminal.paint(one_line(entry.name), 'bold')} ({state})"
         if entry.reason:
             yield f"  {one_line(entry.reason)}"
         yield f"  {one_line(entry.description)}"
         yield ""
-        for label, value in (*_facts(entry, manifest, tokens), *_origin_facts(origin)):
+        place = ("folder", entry.folder) if is_here else ("from", where)
+        for label, value in (place, *_facts(manifest, tokens), *_origin_facts(origin)):
             yield f"  {terminal.paint(pad(label, 14), 'dim')}{one_line(value)}"
         for problem in entry.report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
@@ -142,9 +200,8 @@ def _body(files: Files, entry: Entry) -> str:
         return ""
 
 
-def _facts(entry: Entry, manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, str]]:
+def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, str]]:
     extensions = manifest.extensions
-    yield "folder", entry.folder
     facts = {
         "version": extensions.version,
         "author": extensions.author,
@@ -155,6 +212,7 @@ def _facts(entry: Entry, manifest: Manifest, tokens: dict[str, int]) -> Iterator
         "allowed tools": " ".join(manifest.allowed_tools),
         "triggers": ", ".join((*extensions.triggers.keywords, *extensions.triggers.verbs, *extensions.triggers.patterns)),
         "depends on": ", ".join(extensions.dependencies),
+        "toolsets": ", ".join(map(str, extensions.toolsets)),
     }
     yield from ((label, value) for label, value in facts.items() if value)
     yield "tokens", f"about {tokens['catalog']:,} in the catalog, {tokens['instructions']:,} when activated"
@@ -173,7 +231,7 @@ def _origin_facts(origin: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
 
 
 def _file_lines(files: list[FileEntry], *, with_all: bool, terminal: Terminal) -> Iterator[str]:
-    others = [file for file in files if file.path != SKILL_FILE]
+    others = files if with_all else [file for file in files if file.path != SKILL_FILE]
     seen = others if with_all else others[:_MOST_FILES]
     for file in seen:
         label = terminal.paint(pad("file" if file is seen[0] else "", 14), "dim")

@@ -140,7 +140,10 @@ def read_sources(table: object, *, registry: str | None = None, alias: str = "r9
     """Reads the sources of a configuration: the `skills.sources` table, and `skills.registry` under its alias."""
     sources: list[RegistrySource] = []
     if registry:
-        sources.append(_source(alias, {"url": registry}, "skills.registry"))
+        address = _address(registry)
+        # A registry's skills are below /skills; a bare host is what people know of it.
+        url = f"{address.origin}/skills" if address and address.path in ("", "/") else registry
+        sources.append(_source(alias, {"url": url}, "skills.registry"))
     for name, value in table.items() if isinstance(table, dict) else ():
         sources.append(_source(str(name), value, f"skills.sources.{name}"))
     return tuple(sources)

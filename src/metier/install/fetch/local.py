@@ -25,6 +25,8 @@ def fetch_name(ref: LocalName, job: FetchJob) -> Fetched:
         folder = os.path.join(place, ref.name)
         if os.path.isfile(os.path.join(folder, SKILL_FILE)):
             return _fetch_folder(folder, job)
+    if os.path.isdir(os.path.join(job.access.folder, ref.name)):
+        raise SkillNotFoundError(ref.name, hint=f"there is a folder of that name: metier skill install ./{ref.name}")
     known = [name for place in job.access.places if os.path.isdir(place) for name in os.listdir(place)]
     raise SkillNotFoundError(ref.name, known=known)
 

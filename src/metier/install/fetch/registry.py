@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote
 
-from metier.archive import digest
+from metier.archive import digest, sniff_format
 from metier.errors import ConfigError, RefusedError, SkillNotFoundError, UnavailableError, UsageError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched
@@ -48,6 +48,7 @@ class RemoteRelease:
     digest: str = ""
     """sha256:… of the contents."""
     yanked: bool = False
+    yank_reason: str = ""
     published: float | None = None
     """In seconds since 1970, if the registry states it."""
     held: str = ""
@@ -58,6 +59,11 @@ def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
     job.report(FetchStage.ASKING)
     source = _source(ref, job)
     return _first_to_answer(source, lambda url: _fetched(ref, job, source, f"{url}/{ref.name}"))
+
+
+def _yank_warning(name: str, release: RemoteRelease) -> tuple[str, ...]:
+    reason = f": {release.yank_reason}" if release.yank_reason else ""
+    return (f"{name} {release.version} was withdrawn by its publisher{reason}",) if release.yanked else ()
 
 
 def find_release(ref: RegistryRef, job: FetchJob) -> RemoteRelease | None:
@@ -97,6 +103,7 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     held = _held(ref, job, base, release)
     if release.digest and (known := job.recalled(at, origin=origin)) is not None:
         job.remember_ref(at, origin)
+        known = replace(known, warnings=(*known.warnings, *_yank_warning(ref.name, release)))
         return job.dated(known, release.published, at, held=held)
     job.report(FetchStage.FETCHING)
     reply = get(job, release.url, limit=LARGEST_ARCHIVE, via=base)
@@ -111,6 +118,7 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
             hint="report it to the registry",
         )
     job.remember_ref(at, origin)
+    fetched = replace(fetched, warnings=(*fetched.warnings, *_yank_warning(ref.name, release)))
     return job.dated(fetched, release.published, at, held=held)
 
 
@@ -180,6 +188,11 @@ def select_release(ref: RegistryRef, releases: Iterable[RemoteRelease], tags: Ma
 
 def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
     source = next((one for one in job.access.sources if one.name == ref.alias), None)
+    if source is None and ref.alias == "r9s":
+        raise ConfigError(
+            "no registry is configured", file="skills.registry",
+            hint="run `metier login URL`, or `metier config set skills.registry URL`",
+        )  # fmt: skip
     if source is None:
         raise ConfigError(f"unknown source {ref.alias!r}", file=f"skills.sources.{ref.alias}",
                         hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
@@ -196,6 +209,11 @@ def _asked(url: str, job: FetchJob) -> dict[str, Any] | None:  # Any: untrusted 
         text = known["body"] if reply.status == 304 else reply.body.decode()
         value = json.loads(text)
     except (HttpNotFoundError, ValueError, RecursionError):
+        return None
+    except RefusedError as error:
+        if error.rule != "download-size":
+            raise
+        # An archive, for instance.
         return None
     if not isinstance(value, dict):
         return None
@@ -216,7 +234,8 @@ def _release(wire: Mapping[str, Any], base: str) -> RemoteRelease:
     url = absolute(f"{base}/", texts["download_url"]).url if texts["download_url"] else f"{base}/download"
     return RemoteRelease(
         version=texts["version"], url=url, archive=texts["archive_digest"] or texts["digest"],
-        digest=texts["digest"] if both else "", yanked=wire.get("yanked") is True, published=_moment(wire.get("published")),
+        digest=texts["digest"] if both else "", yanked=wire.get("yanked") is True,
+        yank_reason=str(wire.get("yank_reason") or ""), published=_moment(wire.get("published")),
     )  # fmt: skip
 
 
@@ -228,9 +247,19 @@ def _moment(text: object) -> float | None:
 
 
 def _plain(ref: RegistryRef, base: str, job: FetchJob) -> Fetched:
+    """Fetches from a server that describes nothing: an archive at the URL itself, or a folder with a SKILL.md."""
     url = f"{base}/{quote(ref.version, safe='')}" if ref.version else base
+    origin = Origin(kind="registry", url=base, ref=ref.version or "")
+    try:
+        reply = get(job, url, limit=LARGEST_ARCHIVE)
+        if sniff_format(reply.body):
+            return job.from_tree(open_archive(reply.body), origin, key=ref.text)
+    except HttpNotFoundError:
+        pass
     try:
         reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE)
     except HttpNotFoundError as error:
         raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
-    return job.from_tree(single_file(reply), Origin(kind="registry", url=base, ref=ref.version or ""), key=ref.text)
+    fetched = job.from_tree(single_file(reply), origin, key=ref.text)
+    note = f"{ref.name}: only its {SKILL_FILE} was fetched, because {ref.alias} does not list files"
+    return replace(fetched, warnings=(*fetched.warnings, note))

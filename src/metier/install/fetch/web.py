@@ -5,10 +5,11 @@ from __future__ import annotations
 from urllib.parse import quote, urljoin
 
 from metier.archive import Contents, Member, archive_error, sniff_format, unpack
-from metier.errors import NotFoundError
+from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched
-from metier.install.refs.ref_types import HttpArchive, HttpSkillFile, WellKnown
+from metier.install.refs.forges import read_address
+from metier.install.refs.ref_types import GitRef, HttpArchive, HttpSkillFile, WellKnown
 from metier.spec import SKILL_FILE, parse
 
 from .credentials import Headers
@@ -44,7 +45,7 @@ def fetch_skill_file(ref: HttpSkillFile, job: FetchJob) -> Fetched:
 
 
 def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
-    """Fetches from the site's index; without one, from the URL itself."""
+    """Fetches from the site's index; without one, from the URL itself, which may also be a git repository."""
     job.report(FetchStage.ASKING)
     for url in index_urls(ref.url, legacy=job.access.old_index):
         try:
@@ -59,8 +60,25 @@ def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
         return _read_index(read_index(reply.body, reply.url, legacy=job.access.old_index), url, ref, job)
     try:
         return _direct(ref.url, job, ref.text)
-    except HttpNotFoundError as error:
-        raise _nothing(ref, error) from error
+    except (NotFoundError, RefusedError) as error:
+        # A forge shows a page at the address of a repository, or nothing without a login.
+        found = _repository(ref, job)
+        if found is not None:
+            return found
+        raise _nothing(ref, error) if isinstance(error, HttpNotFoundError) else error from error
+
+
+def _repository(ref: WellKnown, job: FetchJob) -> Fetched | None:
+    """Fetches the git repository at the URL of a site; None if git finds none there."""
+    # Imported here: most sites are no repositories.
+    from .git import fetch_git, remote_of
+
+    found = GitRef(host=read_address(ref.url).host, url=ref.url, skill=ref.skill)
+    try:
+        remote_of(found, job).resolve(found.candidates)
+    except MetierError:
+        return None
+    return fetch_git(found, job)
 
 
 def get(job: FetchJob, url: str, *, limit: int, via: str | None = None, etag: str | None = None) -> HttpReply:

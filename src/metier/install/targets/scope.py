@@ -18,16 +18,19 @@ from metier.values import dataclass
 __all__ = [
     "ALL_DETECTED",
     "LOCK_FILE",
+    "NO_TARGETS",
     "InstallMode",
     "InstallScope",
     "ScopeLevel",
+    "default_targets",
     "read_targets",
 ]
 
 LOCK_FILE = "metier.lock"
 _JOURNAL = ".metier-journal"
 ALL_DETECTED = "all-detected"
-_METIER = "metier"
+NO_TARGETS = "none"
+_METIER_ONLY = (NO_TARGETS, "metier")
 
 
 class ScopeLevel(StrEnum):
@@ -113,13 +116,30 @@ class InstallScope:
 
 
 def read_targets(words: Iterable[str], scope: InstallScope) -> tuple[str, ...]:
-    """Reads host names as typed: separated by commas, `all-detected` for those on this machine."""
+    """Reads host names as typed: separated by commas, `all-detected` for those on this machine, `none` for metier alone."""
+    names = _read_names(words, scope)
+    for name in names:
+        if scope.folder_of(name) is None:
+            raise UsageError(f"{name} has no folder for {scope.level} skills", hint="add --project")
+    return names
+
+
+def default_targets(words: Iterable[str], scope: InstallScope) -> tuple[str, ...]:
+    """Returns the hosts for a new skill: those that the user has set, else those on this machine.
+
+    Hosts without a folder in this scope are left out.
+    """
+    names = _read_names(tuple(words) or (ALL_DETECTED,), scope)
+    return tuple(name for name in names if scope.folder_of(name))
+
+
+def _read_names(words: Iterable[str], scope: InstallScope) -> tuple[str, ...]:
     names: list[str] = []
     for word in (part.strip() for text in words for part in text.split(",")):
         if word == ALL_DETECTED:
             names += detect_hosts(scope.home, scope.environment)
-        elif word and word != _METIER:
-            names.append(_known(word, scope))
+        elif word and word not in _METIER_ONLY:
+            names.append(_known(word))
     return tuple(sorted(dict.fromkeys(names)))
 
 
@@ -130,12 +150,10 @@ def _key(path: str) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
 
 
-def _known(word: str, scope: InstallScope) -> str:
+def _known(word: str) -> str:
     name = HOST_ALIASES.get(word, word)
     if name not in HOSTS:
-        near = nearest(word, [*HOSTS, *HOST_ALIASES, ALL_DETECTED])
+        near = nearest(word, [*HOSTS, *HOST_ALIASES, ALL_DETECTED, NO_TARGETS])
         raise UsageError(f"unknown agent {word!r}",
                        hint=f"did you mean {near!r}?" if near else f"one of: {', '.join(sorted(HOSTS))}")  # fmt: skip
-    if scope.folder_of(name) is None:
-        raise UsageError(f"{name} has no folder for {scope.level} skills", hint="add --project")
     return name

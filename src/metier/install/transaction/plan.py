@@ -1,7 +1,8 @@
 """Plans an installation: wanted, locked and on disk -> steps. Pure: it looks nothing up.
 
 The rules: what is up to date stays. An unedited skill is replaced. What was edited is replaced only by a
-newer version, and only if the user chose how. What metier did not install, or installed from another origin, is a conflict.
+newer version, and only if the user chose how. What metier did not install, or installed from another origin, is a conflict,
+even if its files are the same: the lock would name another source, from which the next update comes.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ def edited_files(base: Hashes, now: Hashes) -> tuple[str, ...]:
 
 def _placing(want: WantedSkill, old: PlacedSkill | None, on_disk: Mapping[str, PathState]) -> Iterator[InstallStep]:
     placed = want.placed
+    if old is not None and old.entry.identity != placed.entry.identity and not want.force:
+        note = f"it is already installed from {_source(old)}, and this one is from {_source(placed)}"
+        yield InstallStep(verb=Verb.CONFLICT, name=placed.entry.name, path=old.folder, reason=StepReason.TAKEN, note=note)
+        return
     yield from _folder(want, placed.folder, Verb.INSTALL, old, on_disk)
     for path in placed.copies:
         yield from _folder(want, path, Verb.COPY, old, on_disk)
@@ -76,9 +81,6 @@ def _folder(
         yield InstallStep(verb=Verb.KEEP, name=name, path=path)
     elif old is None or not owned:
         yield from _foreign(want, path, change, seen)
-    elif old.entry.identity != entry.identity and not want.force:
-        note = f"it is already installed from {_source(old)}, and this one is from {_source(want.placed)}"
-        yield InstallStep(verb=Verb.CONFLICT, name=name, path=path, reason=StepReason.TAKEN, note=note)
     elif seen.kind is not PathKind.FOLDER or seen.files == old.entry.files:
         yield InstallStep(verb=change, name=name, path=path)
     elif old.entry.identity == entry.identity and old.entry.files == entry.files and want.edits is not Edits.OVERWRITE:
