@@ -69,6 +69,24 @@ def test_logging_in_keeps_the_token_for_its_owner_alone_and_sets_the_registry(sh
     )
 
 
+def test_logging_in_says_what_you_can_do(anonymous: Shell, server: ServerProcess) -> None:
+    token = server.create_token("crew", "publish:crew", "read:rival")
+    assert anonymous("login", server.url, "--token", token).ok().out.splitlines() == [
+        f"Logged in to {server.url} as crew (scopes: publish:crew, read:rival)",
+        "You can publish in crew and read its private skills, and read private skills of rival",
+    ]
+
+
+def test_a_word_that_is_no_url_is_refused_before_a_token_is_asked_for(anonymous: Shell) -> None:
+    guesses = {
+        "work": "https://skills.example.com",
+        "skills.work.example": "https://skills.work.example",
+        "localhost:8437": "http://localhost:8437",
+    }
+    for word, url in guesses.items():
+        anonymous("login", word).failed(2, f"{word!r} is not a URL", f"metier login {url}")
+
+
 def test_a_wrong_token_is_refused_and_not_kept(anonymous: Shell, server: ServerProcess) -> None:
     anonymous("login", server.url, "--token", "mtr_nonsense").failed(5, "does not accept the token")
     anonymous("login", server.url, "--token", "two words").failed(2, "invalid token")
