@@ -108,3 +108,65 @@ def test_an_empty_path_is_refused_before_it_is_written(shell: Shell) -> None:
 def test_a_path_that_no_file_system_takes_names_its_line(shell: Shell) -> None:
     shell.write_config('[skills]\nuser_dir = "a\\u0000b"\n')
     shell("skill", "list").failed(2, f"{shell.config}:2:")
+
+
+def test_a_value_in_a_table_is_set_got_and_unset(shell: Shell) -> None:
+    name = "skills.sources.corp"
+    assert (
+        shell("config", "set", f"{name}.url", "https://corp.example")
+        .ok()
+        .out.startswith(f"{name}.url is https://corp.example ({shell.config}:")
+    )
+    shell("config", "set", f"{name}.mirrors", "https://a.example", "https://b.example").ok()
+    shell("config", "set", f"{name}.signed", "yes").ok()
+    shell("config", "set", "skills.parameters.pdf.dpi", "300").ok()
+    shell("config", "set", "skills.parameters.pdf.title", "My file").ok()
+    shell("config", "set", "skills.mcp.docs.env.LEVEL", "3").ok()
+    assert shell.config.read_text() == (
+        '[skills.sources.corp]\nurl = "https://corp.example"\nmirrors = ["https://a.example", "https://b.example"]\n'
+        'signed = true\n\n[skills.parameters.pdf]\ndpi = 300\ntitle = "My file"\n\n[skills.mcp.docs.env]\nLEVEL = "3"\n'
+    )
+    assert shell("config", "get", f"{name}.url").ok().out == "https://corp.example\n"
+    assert shell("config", "get", "skills.parameters").ok().out == '[skills.parameters.pdf]\ndpi = 300\ntitle = "My file"\n'
+    assert shell("config", "get", "skills.parameters.pdf.dpi", "--json").data["value"] == 300
+    assert shell("config", "unset", "skills.parameters.pdf.dpi").ok().out == "skills.parameters.pdf.dpi is not set\n"
+    shell("config", "unset", "skills.parameters.pdf.title").ok()
+    shell("config", "unset", name).ok()
+    assert shell.config.read_text().strip() == '[skills.mcp.docs.env]\nLEVEL = "3"'
+    shell("config", "get", f"{name}.url").failed(3, f"{name}.url is not set", f"metier config set {name}.url VALUE")
+
+
+@pytest.mark.parametrize(("words", "parts"), [
+    (("skills.sources", "x"), ("skills.sources is a table", "skills.sources.NAME.url")),
+    (("skills.sources.corp.urll", "x"), ("unknown setting 'skills.sources.corp.urll'", "skills.sources.NAME.url")),
+    (("skills.sources.corp.url", "x", "y"), ("takes one value",)),
+    (("skills.sources.corp.signed", "maybe"), ("not a true or false",)),
+    (("skills.plugins.x", "y"), ("list of tables", "metier install")),
+    (("skills.mcp.docs.env", "x"), ("is a table",)),
+])  # fmt: skip
+def test_a_value_that_a_table_does_not_have_is_refused(shell: Shell, words: tuple[str, ...], parts: tuple[str, ...]) -> None:
+    shell("config", "set", *words).failed(2, *parts)
+    assert not shell.config.exists()
+
+
+def test_a_new_key_does_not_part_a_comment_from_its_table(shell: Shell) -> None:
+    shell.write_config("[skills]\nmax_depth = 3\n\n# The cache.\n# Off on this machine.\n[cache]\nenabled = false\n")
+    shell("config", "set", "skills.max_active", "5").ok()
+    shell("config", "set", "skills.sources.corp.url", "https://corp.example").ok()
+    assert shell.config.read_text() == (
+        '[skills]\nmax_depth = 3\nmax_active = 5\n\n[skills.sources.corp]\nurl = "https://corp.example"\n\n'
+        "# The cache.\n# Off on this machine.\n[cache]\nenabled = false\n"
+    )
+
+
+def test_a_list_that_became_empty_is_not_kept(shell: Shell) -> None:
+    shell.skill("pdf")
+    shell.write_config("[skills]\nmax_depth = 3\n")
+    shell("skill", "disable", "pdf").ok()
+    shell("skill", "enable", "pdf").ok()
+    assert shell.config.read_text() == "[skills]\nmax_depth = 3\n"
+
+
+def test_tables_are_shown_without_python_in_them(shell: Shell) -> None:
+    shell.write_config('[skills.sources.corp]\nurl = "https://corp.example"\nsigned = true\n')
+    assert '{"corp": {"url": "https://corp.example", "signed": true}}' in shell("config", "show").ok().out

@@ -62,7 +62,7 @@ def test_a_broken_cache_is_a_warning_and_mends_itself(shell: Shell) -> None:
 
 def test_a_registry_on_this_machine_is_checked(shell: Shell) -> None:
     assert "registry" not in checks(shell)
-    shell("registry", "token", "create", "acme", "--scope", "read").ok()
+    shell("registry", "token", "create", "acme", "--scope", "read", "--json").ok()
     found = checks(shell)
     assert found["registry"] == ("ok", f"packages: 0, releases: 0 in {shell.metier}/registry/registry.sqlite")
     assert {name: found[name][0] for name in ("archives", "clock", "disk")} == {"archives": "ok", "clock": "ok", "disk": "ok"}

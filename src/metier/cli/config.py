@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from metier.app import App
-from metier.config import KEYS, Setting, SettingKey, parse_value, set_value, unknown_key, unset_value
-from metier.errors import RefusedError
+from metier.config import Setting, SettingKey, SettingKind, find_key, parse_value, set_value, unset_value
+from metier.errors import NotFoundError, RefusedError
 
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import Terminal, one_line
+from .core.terminal import Terminal, one_line, strip_control_chars
 
 __all__ = ["get", "path", "set_setting", "show", "unset_setting"]
 
@@ -43,9 +44,16 @@ def show(app: App) -> Result:
 @command("config", "get")
 @click.argument("key")
 def get(app: App, *, key: str) -> Result:
-    """Print one setting."""
-    value = app.settings[key]
-    return Result(data={"key": key, **_row(value)}, lines=lambda _: (_display(value.value),))
+    """Print one setting, or one value of a table: `metier config get skills.sources.work.url`."""
+    known, below = find_key(key)
+    setting = app.settings[known.name]
+    value = _inner(setting.value, below)
+    if below and value is None:
+        raise NotFoundError(f"{key} is not set", hint=f"metier config set {key} VALUE")
+    data = {"key": key, **_row(setting), "value": list(value) if isinstance(value, tuple) else value}
+    if isinstance(value, dict | list) and known.kind is SettingKind.TABLE:
+        return Result(data=data, lines=lambda _: toml_lines(key, value))
+    return Result(data=data, lines=lambda _: (_display(value),))
 
 
 @command("config", "set")
@@ -53,38 +61,36 @@ def get(app: App, *, key: str) -> Result:
 @click.argument("values", nargs=-1, required=True)
 @click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
 def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -> Result:
-    """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`."""
-    known = _key(key)
-    parsed = parse_value(known, values)
+    """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`.
+
+    A dot leads into a table: `metier config set skills.sources.work.url https://skills.work.example`.
+    """
+    known, below = find_key(key)
+    parsed = parse_value(known, values, below=below)
     if project and not known.project:
         raise RefusedError(
             f"a project cannot set {key}", rule="project-setting", hint="leave out --project to set it for yourself"
         )
     file = _file(app, project=project)
-    set_value(file, known, parsed, inside=app.folder if project else None)
-    return _changed(app, known, file)
+    set_value(file, known, parsed, below=below, inside=app.folder if project else None)
+    return _changed(app, known, below, file)
 
 
 @command("config", "unset")
 @click.argument("key")
 @click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
 def unset_setting(app: App, *, key: str, project: bool) -> Result:
-    """Go back to a setting's default."""
+    """Go back to a setting's default, or remove one value of a table."""
+    known, below = find_key(key)
     file = _file(app, project=project)
-    unset_value(file, _key(key), inside=app.folder if project else None)
-    return _changed(app, _key(key), file)
+    unset_value(file, known, below=below, inside=app.folder if project else None)
+    return _changed(app, known, below, file)
 
 
 @command("config", "path")
 def path(app: App) -> Result:
     """Print where the configuration file is."""
     return Result(data={"path": app.paths.config_file}, lines=lambda _: (app.paths.config_file,))
-
-
-def _key(name: str) -> SettingKey:
-    if name not in KEYS:
-        raise unknown_key(name)
-    return KEYS[name]
 
 
 def _file(app: App, *, project: bool) -> str:
@@ -98,11 +104,27 @@ def _file(app: App, *, project: bool) -> str:
     return app.paths.project_config_file
 
 
-def _changed(app: App, key: SettingKey, file: str) -> Result:
+def _changed(app: App, key: SettingKey, below: tuple[str, ...], file: str) -> Result:
     now = App(environment=app.environment, folder=app.folder).settings[key.name]
-    line = f"{key.name} is {_display(now.value)} ({now.origin})"
+    name, value = ".".join((key.name, *below)), _inner(now.value, below)
+    line = f"{name} is {_display(value)} ({now.origin})" if value is not None or not below else f"{name} is not set"
     notes = () if now.origin.startswith(file) or now.origin == "default" else (f"{now.origin} has the last word",)
-    return Result(data={"key": key.name, **_row(now), "file": file}, lines=lambda _: (line,), notes=notes)
+    return Result(data={"key": name, **_row(now), "value": value, "file": file}, lines=lambda _: (line,), notes=notes)
+
+
+def _inner(value: Any, below: tuple[str, ...]) -> Any:  # Any: as in the file
+    for name in below:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def toml_lines(name: str, value: object) -> list[str]:
+    """Returns a table as it stands in a configuration file."""
+    import tomlkit  # takes 40 ms, which only a table needs
+
+    for part in reversed(name.split(".")):
+        value = {part: value}
+    return [strip_control_chars(line) for line in tomlkit.dumps(value).strip().split("\n")]  # type: ignore[arg-type]
 
 
 def _row(value: Setting) -> dict[str, Any]:
@@ -123,4 +145,6 @@ def _display(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict | list):
+        return one_line(json.dumps(value, ensure_ascii=False, default=str))
     return one_line(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))

@@ -24,7 +24,7 @@ from metier.values import dataclass
 from .core.dispatch import command
 from .core.entry_rows import count_by_state
 from .core.result import Result
-from .core.terminal import Terminal, one_line, pad
+from .core.terminal import Terminal, one_line, pad, plural
 from .registry.location import registry_location
 
 __all__ = ["doctor"]
@@ -170,7 +170,7 @@ def _cache(app: App) -> DoctorCheck:
             db.close()
     except sqlite3.Error as error:
         return DoctorCheck("cache", "warning", f"{file}: {error}; it is rebuilt by the next listing")
-    return DoctorCheck("cache", "ok", f"{rows:,} skills cached in {file} ({os.path.getsize(file) // 1024:,} KiB)")
+    return DoctorCheck("cache", "ok", f"{plural(rows, 'skill')} cached in {file} ({os.path.getsize(file) // 1024:,} KiB)")
 
 
 def _skills(app: App) -> Iterator[DoctorCheck]:

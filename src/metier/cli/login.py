@@ -13,6 +13,7 @@ from metier.errors import RefusedError, UsageError
 
 from .core.dispatch import command
 from .core.result import Result
+from .core.scopes import describe_scopes
 from .core.terminal import one_line
 
 __all__ = ["login", "logout"]
@@ -34,6 +35,7 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
     address = registry_url(url or known or "")
     if not address:
         raise UsageError("no registry is configured", hint="metier login https://skills.example.com")
+    _check_url(address)
     text = (token or _prompt()).strip()
     if not re.fullmatch(r"[\w.~+/=-]+", text, re.ASCII):
         raise UsageError("invalid token", hint="copy the whole token, without spaces")
@@ -48,9 +50,12 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
         set_value(app.paths.config_file, KEYS["skills.registry"], f"{address}/skills")
     name, scopes = str(who.get("name")), [str(scope) for scope in who["scopes"]]
     label = "scope" if len(scopes) == 1 else "scopes"
-    message = f"Logged in to {address} as {one_line(name)} ({label}: {one_line(', '.join(scopes))})"
+    lines = (
+        f"Logged in to {address} as {one_line(name)} ({label}: {one_line(', '.join(scopes))})",
+        f"You can {one_line(describe_scopes(scopes))}",
+    )
     data = {"registry": address, "name": name, "scopes": scopes, "is_default": not known or registry_url(known) == address}
-    return Result(data=data, lines=lambda _: (message,))
+    return Result(data=data, lines=lambda _: lines)
 
 
 @command("", "logout")
@@ -65,6 +70,16 @@ def logout(app: App, *, url: str | None) -> Result:
     changed = app.registries.logins.remove(address)
     message = f"Logged out of {address}" if changed else f"Not logged in to {address}"
     return Result(data={"registry": address, "changed": changed}, lines=lambda _: (message,))
+
+
+def _check_url(address: str) -> None:
+    """Raises UsageError for a word that is not an address, before the user is asked for a token."""
+    if "://" in address:
+        return
+    is_local = re.fullmatch(r"(localhost|127\.0\.0\.1)(:\d+)?", address) is not None
+    is_host = re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?", address, re.ASCII) is not None
+    guess = f"http://{address}" if is_local else f"https://{address}" if is_host else "https://skills.example.com"
+    raise UsageError(f"{address!r} is not a URL", hint=f"name the address of the registry: metier login {guess}")
 
 
 def _prompt() -> str:

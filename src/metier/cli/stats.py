@@ -48,9 +48,9 @@ def _lines(summary: UsageSummary, terminal: Terminal) -> Iterator[str]:
         yield f"No usage in the last {plural(len(daily), 'day')}"
         return
     charts = {
-        f"{total.activations:,} activations": [usage.activations for usage in daily],
-        f"{total.tokens:,} tokens given to models": [usage.tokens for usage in daily],
-        f"{total.runs:,} scripts, {total.failures:,} failed, {total.seconds:,.1f} s": [usage.runs for usage in daily],
+        plural(total.activations, "activation"): [usage.activations for usage in daily],
+        f"{plural(total.tokens, 'token')} given to models": [usage.tokens for usage in daily],
+        f"{plural(total.runs, 'script')}, {total.failures:,} failed, {total.seconds:,.1f} s": [usage.runs for usage in daily],
     }
     for label, values in charts.items():
         yield f"{terminal.paint(sparkline(values), 'cyan')}  {label}"

@@ -87,7 +87,7 @@ def _listing(app: App) -> Result:
     def lines(_: Terminal) -> Iterator[str]:
         for folder in folders:
             yield one_line(folder)
-            yield from (one_line(f"  {grant.text}") for grant in grants if grant.folder == folder)
+            yield from (f"  {one_line(grant.text)}" for grant in grants if grant.folder == folder)
         if not folders:
             yield "No trusted folders"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
-from metier.values import dataclass
+from metier.values import dataclass, field
 
 __all__ = ["KEYS", "Held", "SettingKey", "SettingKind", "SettingValue"]
 
@@ -42,8 +43,8 @@ class SettingKey:
     variables: tuple[str, ...] = ()
     """Environment variables beside the METIER_* one that every key has."""
     least: int | None = None
-    fields: tuple[str, ...] = ()
-    """The keys of each table in a TABLE; others are a warning."""
+    fields: Mapping[str, SettingKind] = field(default_factory=dict)
+    """The keys of each table in a TABLE; others are a warning. Empty means any."""
     project: bool = False
     """A trusted project may set it. The others reach the user's own folders, secrets, money or permissions."""
     asks: bool = False
@@ -59,6 +60,12 @@ class SettingKey:
 
 
 _VERDICTS = ("allow", "ask", "deny")
+_SOURCE = {"url": SettingKind.TEXT, "auth": SettingKind.TEXT, "mirrors": SettingKind.LIST, "keys": SettingKind.LIST,
+           "signed": SettingKind.BOOLEAN}  # fmt: skip
+_MCP_SERVER = {"command": SettingKind.TEXT, "args": SettingKind.LIST, "env": SettingKind.TABLE, "url": SettingKind.TEXT,
+               "auth": SettingKind.TEXT, "enabled": SettingKind.BOOLEAN}  # fmt: skip
+_PLUGIN = {"url": SettingKind.TEXT, "ref": SettingKind.TEXT, "name": SettingKind.TEXT, "enabled": SettingKind.BOOLEAN,
+           "installed_at": SettingKind.TEXT}  # fmt: skip
 
 KEYS: dict[str, SettingKey] = {
     key.name: key
@@ -82,12 +89,12 @@ KEYS: dict[str, SettingKey] = {
             text="select skills for each request automatically"),
         SettingKey(name="skills.script_timeout", kind=SettingKind.NUMBER, default=60, least=1, text="seconds that a skill's script may run"),
         SettingKey(name="skills.registry", kind=SettingKind.TEXT, asks=True, text="URL of the default registry"),
-        SettingKey(name="skills.sources", kind=SettingKind.TABLE, asks=True, fields=("url", "auth", "mirrors", "keys", "signed"), text="named sources: [skills.sources.NAME] url, auth"),
-        SettingKey(name="skills.mcp", kind=SettingKind.TABLE, fields=("command", "args", "env", "url", "auth", "enabled"), text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
-        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=("url", "ref", "name", "enabled", "installed_at"), project=True, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
+        SettingKey(name="skills.sources", kind=SettingKind.TABLE, asks=True, fields=_SOURCE, text="named sources: [skills.sources.NAME] url, auth"),
+        SettingKey(name="skills.mcp", kind=SettingKind.TABLE, fields=_MCP_SERVER, text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
+        SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=_PLUGIN, project=True, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
         SettingKey(name="skills.parameters", kind=SettingKind.TABLE, project=True, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
         SettingKey(name="selection.semantic", kind=SettingKind.BOOLEAN, project=True, default=False,
-            text="pick skills by meaning too, not only by words; needs pip install 'metier[semantic]'"),
+            text="pick skills by meaning too, not only by words; needs the extra metier[semantic]"),
         SettingKey(name="session.store", kind=SettingKind.PATH, text="the file that sessions and usage are kept in"),
         SettingKey(name="session.mode", kind=SettingKind.TEXT, project=True, default="bounded", text="how long a skill stays active: persistent, bounded or ephemeral"),
         SettingKey(name="session.pinned", kind=SettingKind.LIST, project=True, default=(), text="skills that are never evicted from a session"),

@@ -140,6 +140,18 @@ def _is_same(one: StrPath, other: StrPath) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
+def find_key(name: str) -> tuple[SettingKey, tuple[str, ...]]:
+    """Returns a key, and the path in its table: `skills.sources.work.url` is `skills.sources` and (work, url)."""
+    if name in KEYS:
+        return KEYS[name], ()
+    for key in KEYS.values():
+        if key.kind is SettingKind.TABLE and name.startswith(f"{key.name}."):
+            below = tuple(name.removeprefix(f"{key.name}.").split("."))
+            if all(below):
+                return key, below
+    raise unknown_key(name)
+
+
 def unknown_key(name: str) -> NotFoundError:
     near = nearest(name, KEYS)
     hint = f"did you mean {near!r}?" if near else "see `metier config show` for every key"

@@ -148,11 +148,18 @@ class PublishReceipt(Struct, kw_only=True):
     url: str
     download_url: str
     created: bool
-    """False if the same contents were published before."""
+    """False if the same contents were published before. For a dry run: whether the upload would create a release."""
     dry_run: bool
     verdict: str
     files: list[FileRow]
     findings: list[ReleaseFinding]
+    page: str = ""
+    """The address of the skill's page. Empty for an agent, and from an older server."""
+    namespace: str = ""
+    visibility: str = ""
+    """`private` or `public`, after the upload; empty if the upload is refused."""
+    visibility_changed: bool = False
+    """True if the upload changed the visibility of a package that exists."""
 
 
 class ProblemDetails(Struct, kw_only=True, omit_defaults=True):

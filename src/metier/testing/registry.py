@@ -108,6 +108,34 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
+    def test_the_same_contents_with_another_visibility_change_only_that(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            await store.publish(draft("pdf", visibility="private"), None)
+            card, _, created = await store.publish(draft("pdf", visibility="public"), None)
+            assert (card.visibility, created) == ("public", False)
+            card, _, _ = await store.publish(draft("pdf", visibility=None), None)
+            assert card.visibility == "public"
+            assert [event.action for _, event in await store.events()] == ["visibility", "publish"]
+
+        self._with(tmp_path, body)
+
+    def test_trying_a_publish_returns_or_raises_the_same_and_changes_nothing(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            card, release, created = await store.try_publish(draft("pdf", None), ("acme",))
+            assert (card.name, card.visibility, release.version, created) == ("pdf", "public", "0.1.0", True)
+            assert await store.find_package("skill", "pdf") is None
+            await store.publish(draft("pdf"), ("acme",))
+            await _raises(ConflictError, store.try_publish(draft("pdf", description="Other."), ("acme",)))
+            await _raises(RefusedError, store.try_publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
+            card, _, created = await store.try_publish(draft("pdf", visibility="private"), ("acme",))
+            assert (card.visibility, created) == ("private", False)
+            kept = await store.find_package("skill", "pdf")
+            assert kept is not None
+            assert kept.visibility == "public"
+            assert len(await store.events()) == 1
+
+        self._with(tmp_path, body)
+
     def test_other_contents_under_a_taken_version_are_a_conflict(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             await store.publish(draft("pdf"), None)

@@ -66,8 +66,37 @@ def test_tokens_are_made_listed_and_revoked_without_a_server(shell: Shell) -> No
     shell("registry", "token", "create", "acme", "--scope", "fly").failed(5, "unknown scope")
 
 
+def test_a_new_token_is_the_output_and_what_to_send_with_it_is_a_remark(shell: Shell) -> None:
+    ran = shell("registry", "token", "create", "ana", "--scope", "publish:team", "--scope", "yank")
+    assert ran.out.startswith("mtr_") and ran.out.count("\n") == 1
+    assert ran.err.splitlines() == [
+        "With this token, ana can publish in team and read its private skills, and yank versions. It is shown once.",
+        "Send it to ana in private, with: run `metier login URL` and paste the token.",
+    ]
+    shell("config", "set", "registry.url", "https://skills.example.com").ok()
+    ran = shell("registry", "token", "create", "ana", "--scope", "read")
+    assert "ana can read all private skills." in ran.err and "`metier login https://skills.example.com`" in ran.err
+
+
+def test_the_first_start_says_what_to_do_next(shell: Shell) -> None:
+    process = shell.start("registry", "serve", "--port", "0")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    lines = [process.stdout.readline().decode().rstrip() for _ in range(4)]
+    process.send_signal(signal.SIGINT)
+    process.wait(20)
+    process.stdout.close()
+    process.stderr.close()
+    url = lines[0].split()[2]
+    assert lines[1].startswith("Admin token (shown once, save it): mtr_")
+    assert lines[2:] == [
+        f"Next: open {url}/login or run `metier login {url}`",
+        "Next: invite a colleague with `metier registry token create NAME --scope publish:TEAM`",
+    ]
+
+
 def test_a_backup_is_restored_and_a_migration_is_a_copy(shell: Shell, tmp_path: Path) -> None:
-    shell("registry", "token", "create", "acme", "--scope", "admin").ok()
+    shell("registry", "token", "create", "acme", "--scope", "admin", "--json").ok()
     folder = str(tmp_path / "backup")
     assert shell("registry", "backup", folder, "--json").data["rows"] > 0
     shell("registry", "restore", str(tmp_path / "none")).failed(3, "no backup")

@@ -399,6 +399,14 @@ def test_a_plugin_is_listed_with_where_it_is_from_and_whether_it_is_on(shell: Sh
     assert row["installed_from"]["installed"].endswith("Z")
 
 
+@pytest.mark.parametrize("words", [("update",), ("pin",), ("verify",), ("outdated",), ("manage", "update")])
+def test_a_skill_that_was_not_installed_is_not_called_unknown(shell: Shell, words: tuple[str, ...]) -> None:
+    folder = shell.skill("mine")
+    shell("skill", *words, "hello-world").failed(5, "hello-world is bundled with metier", "a new version of metier updates it")
+    shell("skill", *words, "mine").failed(5, f"mine was not installed: it is {folder}")
+    shell("skill", *words, "no-such-skill").failed(3, "no skill is named 'no-such-skill'")
+
+
 def test_agents_md_lists_the_projects_skills_and_only_once(shell: Shell, repo: Path) -> None:
     (shell.project / "AGENTS.md").write_text("# Ours\n")
     shell("skill", "install", str(repo), "--skill", "pdf", "--project", METIER_TRUST="1").ok()

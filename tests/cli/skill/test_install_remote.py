@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -115,6 +116,8 @@ def test_an_update_shows_what_changed_upstream_and_keeps_local_edits(shell: Shel
     repository.commit({"SKILL.md": skill_text("pdf", body="One.\n")})
     with site(git_root=tmp_path / "git") as server:
         shell("skill", "install", f"git+{server.url}/r.git", PATH=path).ok()
+        listed = shell("skill", "manage", "list").ok().out.splitlines()[1].split(", ")
+        assert re.fullmatch(rf"    {server.url}/r.git at [0-9a-f]{{10}}", listed[0])
         file = shell.home / ".metier/plugins/pdf/SKILL.md"
         file.write_text(file.read_text() + "Mine.\n")
         assert shell("skill", "update", PATH=path).ok().out.endswith("Updated 0 skills; 1 already up to date; 0 failed\n")

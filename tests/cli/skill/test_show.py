@@ -32,6 +32,13 @@ def test_a_switched_off_skill_has_an_empty_circle(shell: Shell) -> None:
     assert "(disabled)\n      disabled in the configuration\n" in page
 
 
+def test_a_narrow_terminal_cuts_the_description_and_not_the_state(shell: Shell) -> None:
+    shell.skill("wordy", description="Long. " * 60)
+    lines = plain(shell.on_terminal("skill", "show", columns=50, rows=200)[1]).splitlines()
+    line = lines[lines.index("  ✓ wordy") + 1]
+    assert line.endswith("… (enabled)") and len(line) <= 50
+
+
 def test_sources_are_listed_by_precedence(shell: Shell) -> None:
     shell.skill("mine")
     shell.skill("plugged", root=shell.metier / "plugins")

@@ -39,8 +39,8 @@ def render_result(result: Result, title: str, *, as_json: bool) -> int:
             sys.stderr.write(strip_control_chars(_encode(result.errors).decode("utf-8")))
         for note in result.notes:
             _write_error_line(f"warning: {note}")
-        if result.info:
-            _write_error_line(result.info)
+        for line in result.info.splitlines():
+            _write_error_line(line)
     if result.cacheable and not paged and not result.notes:
         from .listing_cache import save_listing
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from metier.app import App
 from metier.catalog import Catalog, Entry, Source, State
-from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError
+from metier.errors import AmbiguousError, InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError, UsageError
 from metier.sources import SourceFolder, build_catalog, find_skill_folders
 from metier.spec import Report
+
+from .questions import Choice, ask_one, can_ask
 
 if TYPE_CHECKING:
     from metier.install import ConfiguredPlugin
@@ -20,6 +22,7 @@ __all__ = [
     "entries_named",
     "entry_in",
     "entry_named",
+    "folder_named",
     "folders_named",
     "is_path",
     "listing_plugins",
@@ -49,6 +52,27 @@ def folders_named(app: App, targets: Sequence[str]) -> list[str]:
     for target in targets or (app.folder,):
         found.update(dict.fromkeys(_folders(app, target)))
     return list(found)
+
+
+def folder_named(app: App, target: str, *, command: str) -> str:
+    """Returns the one folder of a target. If several skills have the name, a terminal asks which one is meant."""
+    copies = [] if os.path.exists(os.path.join(app.folder, target)) else _copies(app, target)
+    if len(copies) > 1:
+        if not can_ask():
+            raise AmbiguousError(
+                f"several skills are named {target!r}: {', '.join(copies)}", hint=f"name its folder: {command} {copies[0]}"
+            )
+        return ask_one(f"Several skills are named {target!r}. Which one?", [Choice(value=each, title=each) for each in copies])
+    folders = folders_named(app, [target])
+    if len(folders) != 1:
+        raise UsageError(f"{target!r} contains {len(folders)} skills", hint=f"name one of them: {command} {folders[0]}")
+    return folders[0]
+
+
+def _copies(app: App, name: str) -> list[str]:
+    """Returns the folders of all skills with that name. Links to one folder count once."""
+    found = (entry for entry in app.catalog.entries if entry.name == name and entry.source is not Source.MCP)
+    return list(dict.fromkeys(os.path.realpath(entry.folder) for entry in found))
 
 
 def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:

@@ -9,6 +9,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
+from metier.cli.core.terminal import plural
 
 from .location import blobs_option, db_option, registry_location
 
@@ -26,6 +27,6 @@ def gc(app: App, *, dry_run: bool, db: str | None, blobs: str | None) -> Result:
 
     done = asyncio.run(collect_garbage(location, dry_run=dry_run))
     verb = "Would delete" if dry_run else "Deleted"
-    line = f"{verb} {done.deleted:,} archives ({done.bytes:,} bytes); kept {done.kept:,}"
+    line = f"{verb} {plural(done.deleted, 'archive')} ({plural(done.bytes, 'byte')}); kept {done.kept:,}"
     data = {"deleted": done.deleted, "bytes": done.bytes, "kept": done.kept, "dry_run": dry_run}
     return Result(data=data, lines=lambda _: (line,))

@@ -10,6 +10,7 @@ import click
 
 from metier.app import App
 from metier.cli.core.result import Result
+from metier.cli.core.terminal import plural
 from metier.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def registry_location(app: App, *, db: str | None = None, blobs: str | None = No
 
 
 def copy_result(verb: str, done: CopyResult) -> Result:
-    copied = f"{done.rows:,} rows, {done.blobs:,} archives ({done.bytes:,} bytes)"
-    line = f"{verb}: {copied}; {done.known:,} archives already up to date"
+    copied = f"{plural(done.rows, 'row')}, {plural(done.blobs, 'archive')} ({plural(done.bytes, 'byte')})"
+    line = f"{verb}: {copied}; {plural(done.known, 'archive')} already up to date"
     data = {"rows": done.rows, "archives": done.blobs, "bytes": done.bytes, "known": done.known}
     return Result(data=data, lines=lambda _: (line,))
 

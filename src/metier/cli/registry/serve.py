@@ -57,6 +57,7 @@ def serve(
                 lines += [
                     f"Admin token (shown once, save it): {token}",
                     f"Next: open {address}/login or run `metier login {address}`",
+                    "Next: invite a colleague with `metier registry token create NAME --scope publish:TEAM`",
                 ]
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()

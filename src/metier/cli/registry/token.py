@@ -9,6 +9,8 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
+from metier.cli.core.scopes import describe_scopes
+from metier.cli.core.terminal import one_line
 
 from .location import db_option, registry_location
 
@@ -24,12 +26,22 @@ __all__ = ["create", "list_all", "revoke"]
 @click.option("--note", default="", help="What the token is for.")
 @db_option
 def create(app: App, *, holder: str, scopes: tuple[str, ...], days: int | None, note: str, db: str | None) -> Result:
-    """Create a token for HOLDER, directly in the database. It is shown once."""
+    """Create a token for HOLDER, directly in the database. It is shown once.
+
+    The token goes to standard output, and what to send to HOLDER to standard error.
+    """
     location = registry_location(app, db=db)
     from metier.registry import create_token
 
     text, row = asyncio.run(create_token(location, holder, scopes, note=note, days=days))
-    return Result(data={"token": text, "id": row.id, "holder": holder, "scopes": list(scopes)}, lines=lambda _: (text,))
+    settings = app.settings
+    url = (settings.path("registry.url") or settings.path("skills.registry") or "URL").rstrip("/").removesuffix("/skills")
+    info = (
+        f"With this token, {one_line(holder)} can {one_line(describe_scopes(scopes))}. It is shown once.\n"
+        f"Send it to {one_line(holder)} in private, with: run `metier login {one_line(url)}` and paste the token."
+    )
+    data = {"token": text, "id": row.id, "holder": holder, "scopes": list(scopes)}
+    return Result(data=data, lines=lambda _: (text,), info=info)
 
 
 @command("registry token", "list")

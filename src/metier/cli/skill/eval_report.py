@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from metier.cli.core.terminal import Terminal, one_line, pad, truncate
+from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.evals import OutputReport, Split, TriggerReport, TriggerResult
 
 __all__ = ["output_lines", "trigger_lines"]
@@ -17,7 +17,7 @@ def trigger_lines(reports: Sequence[TriggerReport], terminal: Terminal, *, verbo
         passed = len(report.rows) - len(report.failures)
         name = terminal.paint(one_line(report.skill), "bold")
         held = " ".join(f"{split} {report.only(split).pass_rate:.0%}" for split in Split)
-        counts = f"{passed} of {len(report.rows)} requests ({held})"
+        counts = f"{passed} of {plural(len(report.rows), 'request')} ({held})"
         yield f"{_sign(report.ok, terminal)} {name}  {counts}, by the {one_line(report.judge)}"
         for row in report.rows:
             if verbose or not row.passed:
@@ -38,7 +38,7 @@ def _row_lines(report: TriggerReport, row: TriggerResult, terminal: Terminal) ->
 def output_lines(reports: Sequence[OutputReport], terminal: Terminal) -> Iterator[str]:
     for report in reports:
         name = terminal.paint(one_line(report.skill), "bold")
-        yield f"{_sign(report.ok, terminal)} {name}  {len(report.done)} runs with {one_line(report.model)}"
+        yield f"{_sign(report.ok, terminal)} {name}  {plural(len(report.done), 'run')} with {one_line(report.model)}"
         heads = [variant.replace("_", " ") for variant in report.variants]
         yield "  " + pad("", 8) + "".join(f"{head:>22}" for head in heads) + f"{'difference':>14}"
         for measure, label in _MEASURES.items():

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from click import option
 
 from metier.app import App
+from metier.catalog import Source
 from metier.cli.core.terminal import Terminal, one_line, shorten
-from metier.errors import NotFoundError, UsageError
+from metier.errors import NotFoundError, RefusedError, SkillNotFoundError, UsageError
 from metier.install import (
     Access,
     Edits,
@@ -33,6 +34,7 @@ __all__ = [
     "chosen_scope",
     "chosen_stores",
     "entry_row",
+    "explain_not_installed",
     "fetch_progress",
     "grouped_stores",
     "pause_progress",
@@ -74,10 +76,32 @@ def chosen_stores(app: App, *, project: bool, user: bool) -> list[SkillStore]:
 
 def grouped_stores(app: App, names: Sequence[str], *, project: bool, user: bool) -> list[tuple[SkillStore, list[str]]]:
     """Returns the chosen stores with their share of the names. Raises NotFoundError if no skills are installed."""
-    groups = group_by_store(chosen_stores(app, project=project, user=user), names)
+    with explain_not_installed(app, names):
+        groups = group_by_store(chosen_stores(app, project=project, user=user), names)
     if not groups:
         raise NotFoundError("no skills are installed", hint="see `metier skill install --help`")
     return groups
+
+
+@contextmanager
+def explain_not_installed(app: App, names: Sequence[str]) -> Iterator[None]:
+    """Replaces "no skill is named" for a skill that is here and was not installed: bundled, or in a folder of its own."""
+    try:
+        yield
+    except SkillNotFoundError:
+        installed = {entry.name for store in app.installation.stores() for entry in store.lock()}
+        for entry in (found for name in names if name not in installed and (found := app.catalog.get(name))):
+            if entry.source is Source.BUNDLED:
+                raise RefusedError(
+                    f"{entry.name} is bundled with metier, not installed",
+                    rule="bundled",
+                    hint="a new version of metier updates it",
+                ) from None
+            raise RefusedError(
+                f"{entry.name} was not installed: it is {entry.folder}", rule="not-installed",
+                hint="change it there; this command is for skills from `metier install`",
+            ) from None  # fmt: skip
+        raise
 
 
 def chosen_scope(*, project: bool, user: bool) -> bool | None:

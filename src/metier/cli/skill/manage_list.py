@@ -40,10 +40,10 @@ def list_plugins(app: App) -> Result:
             yield f"{glyph(entry.state, terminal)} {name} ({entry.source}, {entry.state})"
             if entry.folder in locked:
                 one = locked[entry.folder][1]
-                at = f" at {one.origin.ref or one.origin.commit[:10]}" if one.origin.ref or one.origin.commit else ""
-                pinned = ", pinned" if one.pinned else ""
-                source = one_line(f"{one.origin.url} {one.origin.path}".rstrip())
-                yield f"    {source}{one_line(at)}, {one_line(one.installed)}{pinned}"
+                at = one.origin.ref or one.origin.commit[:10]
+                source = f"{one.origin.url} {one.origin.path}".rstrip()
+                facts = (f"{source} at {at}" if at else source, one.installed, *(("pinned",) if one.pinned else ()))
+                yield f"    {', '.join(map(one_line, facts))}"
         for plugin in missing:
             yield f"{terminal.paint('-', 'dim')} {one_line(plugin.name or plugin.url)} (configured, not installed)"
         if missing:

@@ -11,10 +11,9 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import one_line
-from metier.install import group_by_store
 from metier.values import replace
 
-from .install_common import chosen_stores, scope_options
+from .install_common import grouped_stores, scope_options
 
 __all__ = ["pin", "unpin"]
 
@@ -36,7 +35,7 @@ def unpin(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Res
 
 
 def _set_pinned(app: App, names: Sequence[str], *, pinned: bool, project: bool, user: bool) -> Result:
-    for store, chosen in group_by_store(chosen_stores(app, project=project, user=user), names):
+    for store, chosen in grouped_stores(app, names, project=project, user=user):
         store.change(chosen, lambda entry: replace(entry, pinned=pinned))
     lines = [one_line(f"{'Pinned' if pinned else 'Unpinned'} {name}") for name in names]
     return Result(data={"names": list(names), "pinned": pinned}, lines=lambda _: lines)

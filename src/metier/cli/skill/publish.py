@@ -7,52 +7,58 @@ from collections.abc import Iterator
 import click
 
 from metier.app import App
+from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.registry_argument import registry_options
 from metier.cli.core.result import Result
-from metier.cli.core.skill_argument import folders_named
+from metier.cli.core.skill_argument import folder_named
 from metier.cli.core.terminal import Terminal, one_line
-from metier.errors import UsageError
 from metier.registry import PublishOptions, PublishResult
+from metier.registry.wire import PublishReceipt
 
 __all__ = ["publish"]
 
 
 @command("skill", "publish")
-@click.argument("target", metavar="[NAME|PATH]", default=".")
+@click.argument("target", metavar="[NAME|PATH]", default=".", shell_complete=skill_names)
 @click.option("--dry-run", is_flag=True, help="Check the skill and list its files, but publish nothing.")
 @click.option("--namespace", default="", help="Namespace to publish in.  [default: the token's own]")
-@click.option("--public", "visibility", flag_value="public", default="", help="Visible to everyone.")
-@click.option("--private", "visibility", flag_value="private", help="Visible only with a token (default for new skills).")
+@click.option("--public", "visibility", flag_value="public", default="", help="Make it visible to everyone.")
+@click.option(
+    "--private", "visibility", flag_value="private", help="Make it visible only with a token (default for new skills)."
+)
 @click.option("--version", default="", help="Version.  [default: metadata.version, else the next patch version]")
 @click.option("--sign", is_flag=True, help="Sign the release with your key (see `metier registry key`).")
+@click.option("--allow-placeholders", is_flag=True, help="Publish it although it still has text of its template.")
 @registry_options
 def publish(
     app: App, *, target: str, dry_run: bool, namespace: str, visibility: str | None, version: str, sign: bool,
-    registry: str | None, insecure_http: bool,
+    allow_placeholders: bool, registry: str | None, insecure_http: bool,
 ) -> Result:  # fmt: skip
     """Publish a skill to a registry. New skills are private unless you pass --public.
 
     Files that git ignores or `.metierignore` lists are left out. A skill that contains secrets is not uploaded. A published
-    version never changes; publishing the same files again has no effect.
+    version never changes; publish the same files again with --public or --private to change who sees the skill.
     """
     import msgspec
 
-    folders = folders_named(app, [target])
-    if len(folders) != 1:
-        raise UsageError(f"{target!r} contains {len(folders)} skills", hint="publish one skill at a time")
-    options = PublishOptions(namespace=namespace, visibility=visibility or "", version=version, dry_run=dry_run)
-    done = app.registries.publish(folders[0], options, registry=registry, sign=sign, insecure=insecure_http)
+    folder = folder_named(app, target, command="metier publish")
+    options = PublishOptions(
+        namespace=namespace, visibility=visibility or "", version=version, dry_run=dry_run,
+        allow_placeholders=allow_placeholders,
+    )  # fmt: skip
+    done = app.registries.publish(folder, options, registry=registry, sign=sign, insecure=insecure_http)
     data = {
         "registry": done.registry, **msgspec.to_builtins(done.receipt), "left_out": list(done.left_out),
         "signed_by": done.signed_by,
     }  # fmt: skip
-    return Result(data=data, lines=lambda terminal: _lines(done, terminal), status=1 if done.is_refused else 0)
+    source = registry or "r9s"
+    return Result(data=data, lines=lambda terminal: _lines(done, target, source, terminal), status=1 if done.is_refused else 0)
 
 
-def _lines(done: PublishResult, terminal: Terminal) -> Iterator[str]:
+def _lines(done: PublishResult, target: str, source: str, terminal: Terminal) -> Iterator[str]:
     receipt = done.receipt
-    title = one_line(f"{receipt.name} {receipt.version or '(next version)'}")
+    title = one_line(f"{receipt.name} {receipt.version}")
     if receipt.dry_run:
         for row in receipt.files:
             yield f"  {one_line(row.path)}  {terminal.paint(str(row.size), 'dim')}"
@@ -61,11 +67,31 @@ def _lines(done: PublishResult, terminal: Terminal) -> Iterator[str]:
     for finding in receipt.findings:
         where = f"{finding.file}:{finding.line}" if finding.line else finding.file
         yield f"{one_line(where)}: {finding.severity} {finding.rule}: {one_line(finding.message)}"
-    if receipt.dry_run:
-        yield f"Dry run: {title} {'would be refused' if done.is_refused else 'is ready to publish'}"
-    elif receipt.created:
-        yield f"{terminal.paint('Published', 'green')} {title}  {one_line(receipt.url)}"
-    else:
-        yield f"{title} is already published with the same files"
+    if done.is_refused:
+        yield f"Dry run: {title} would be refused"
+        return
+    yield ("Dry run: " if receipt.dry_run else "") + _outcome(receipt, title, terminal)
+    yield from (f"  {one_line(line)}" for line in _facts(done, target, source))
+
+
+def _outcome(receipt: PublishReceipt, title: str, terminal: Terminal) -> str:
+    if receipt.created:
+        done = f"{title} is ready to publish" if receipt.dry_run else f"{terminal.paint('Published', 'green')} {title}"
+        return f"{done} in namespace {one_line(receipt.namespace)}" if receipt.namespace else done
+    change = f"; it {'would become' if receipt.dry_run else 'is now'} {one_line(receipt.visibility)}"
+    return f"{title} is already published with the same files{change if receipt.visibility_changed else ''}"
+
+
+def _facts(done: PublishResult, target: str, source: str) -> Iterator[str]:
+    """Yields who can see the skill, where its page is, and how to install it. An older server does not say who can."""
+    receipt = done.receipt
+    if receipt.visibility == "public":
+        yield f"public: visible to everyone who can reach {done.registry}"
+    elif receipt.visibility:
+        more = "" if receipt.dry_run else f"; `metier publish {target} --public` makes it public"
+        yield f"private: visible only with a token that can read {receipt.namespace}{more}"
+    yield f"page: {receipt.page or receipt.url}"
+    if not receipt.dry_run and "://" not in source:
+        yield f"install: metier install {source}:{receipt.name}"
     if done.signed_by:
-        yield f"Signed by {one_line(done.signed_by)}"
+        yield f"signed by {done.signed_by}"

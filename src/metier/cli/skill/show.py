@@ -128,8 +128,9 @@ def _status(app: App) -> Result:
                 yield terminal.paint(f"[{_TITLES[source]}]", "bold")
             for entry in of_source:
                 yield f"  {glyph(entry.state, terminal)} {one_line(entry.name)}"
-                about = f"{entry.description} ({entry.state})" if entry.description else f"({entry.state})"
-                yield f"      {truncate(one_line(about), terminal.width - 6 if terminal.width else None)}"
+                state = f"({entry.state})"
+                space = terminal.width - 7 - len(state) if terminal.width else None
+                yield f"      {truncate(one_line(entry.description), space)} {state}" if entry.description else f"      {state}"
                 if entry.reason:
                     yield f"      {terminal.paint(one_line(entry.reason), 'dim')}"
         yield terminal.paint(count_by_state(entries) or "No skills yet. Create one with `metier skill create NAME`", "dim")

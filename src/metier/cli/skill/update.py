@@ -19,6 +19,7 @@ from .install_common import (
     access_options,
     chosen_edits,
     chosen_scope,
+    explain_not_installed,
     fetch_progress,
     result_row,
     saved_lines,
@@ -59,7 +60,7 @@ def update(
     """
     # Any: what `access_options` parsed.
     options = InstallOptions(edits=chosen_edits(force=force, keep=keep), unsafe=unsafe, dry_run=dry_run)
-    with fetch_progress() as progress:
+    with explain_not_installed(app, names), fetch_progress() as progress:
         updated = app.update(
             *names,
             project=chosen_scope(project=project, user=user),
@@ -116,9 +117,9 @@ def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
     if not update.is_newer or update.skill is None:
         return
     old, new = update.entry, update.skill.entry
-    versions = f" {old.version} -> {new.version}" if old.version != new.version else ""
-    commits = f" ({old.origin.commit[:10]} -> {new.origin.commit[:10]})" if new.origin.commit else ""
-    yield f"{name}{one_line(versions + commits)}: {', '.join(map(one_line, update.changed))}"
+    versions = [f"{old.version} -> {new.version}"] if old.version != new.version else []
+    commits = [f"({old.origin.commit[:10]} -> {new.origin.commit[:10]})"] if new.origin.commit else []
+    yield f"{' '.join([name, *map(one_line, versions + commits)])}: {', '.join(map(one_line, update.changed))}"
     for permission in update.permissions:
         yield f"  {terminal.paint('!', 'yellow')} {one_line(permission)}"
     diff = update.diff.split("\n")

@@ -13,10 +13,10 @@ from metier.errors import InvalidSkillError, UnavailableError
 from metier.registry.domain.secrets import find_secrets
 from metier.registry.ed25519 import key_id, public_key, release_statement, sign_statement
 from metier.registry.wire import PublishReceipt, SignatureRow, SkillPage, SkillSummary
-from metier.spec import Report
+from metier.spec import Report, advise
 from metier.values import dataclass
 
-from .file_selection import select_files
+from .file_selection import SelectedFiles, select_files
 from .http_client import Json, RegistryClient
 
 __all__ = ["PublishOptions", "PublishResult", "SearchOptions", "SearchResult", "publish", "search"]
@@ -34,6 +34,8 @@ class PublishOptions:
     """Overrides `metadata.version`. Without either, the server picks the next patch version."""
     dry_run: bool = False
     """Check the skill and list its files, but publish nothing."""
+    allow_placeholders: bool = False
+    """Publish a skill that still has text of its template (SK221)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,16 +83,12 @@ def publish(
     """Publishes the skill in `folder`: selects its files, checks them for secrets, packs, uploads and signs them.
 
     `signing_key` is a private key from `SigningKeyFile`; without one the release is not signed. Raises InvalidSkillError
-    before anything is sent if a file contains a secret.
+    before anything is sent if a file contains a secret, or text of the template that the skill was created from. A package that
+    exists gets the visibility of the options, also if these files were published before.
     """
     options = options or PublishOptions()
     files = select_files(folder)
-    leaked = list(find_secrets(files))
-    if leaked:
-        raise InvalidSkillError(
-            f"{os.path.basename(os.path.abspath(folder))} contains secrets; nothing was uploaded", report=Report.of(leaked),
-            hint="remove them, or list the files in .metierignore",
-        )  # fmt: skip
+    _check_files(files, os.path.basename(os.path.abspath(folder)), allow_placeholders=options.allow_placeholders)
     response = client.publish(
         pack(files),
         dry_run=options.dry_run,
@@ -101,6 +99,21 @@ def publish(
     receipt = _convert(response, PublishReceipt, client)
     signer = "" if options.dry_run or signing_key is None else _sign(client, receipt, signing_key)
     return PublishResult(registry=client.url, receipt=receipt, left_out=files.left_out, signed_by=signer)
+
+
+def _check_files(files: SelectedFiles, name: str, *, allow_placeholders: bool) -> None:
+    leaked = list(find_secrets(files))
+    if leaked:
+        raise InvalidSkillError(
+            f"{name} contains secrets; nothing was uploaded", report=Report.of(leaked),
+            hint="remove them, or list the files in .metierignore",
+        )  # fmt: skip
+    unfinished = [] if allow_placeholders else [found for found in advise(files) if found.code == "SK221"]
+    if unfinished:
+        raise InvalidSkillError(
+            f"{name} still has text of its template; nothing was uploaded", report=Report.of(unfinished),
+            hint="replace it, or pass --allow-placeholders",
+        )  # fmt: skip
 
 
 def search(query: str, client: RegistryClient, options: SearchOptions | None = None) -> SearchResult:

@@ -73,8 +73,12 @@ class PackageStore(Protocol):
 
         `keep_archive` is called in that transaction, where `delete_archive` cannot run: it writes the archive again if that
         was deleted meanwhile. `owners_of` are the namespaces that the publisher acts for; None means any. Raises RefusedError
-        if none of them owns the name, and ConflictError if the version has other contents or the name is reserved.
+        if none of them owns the name, and ConflictError if the version has other contents or the name is reserved. A draft
+        with another visibility changes the package's, also if the release exists already.
         """
+
+    async def try_publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
+        """Returns what `publish` would return, or raises what it would raise, and changes nothing."""
 
     async def delete_archive(self, archive: str, delete: Effect) -> bool:
         """Calls `delete` if no release names the archive, while no publish can commit. Returns whether it did."""

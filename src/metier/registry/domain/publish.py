@@ -52,7 +52,11 @@ class PublishOutcome:
     admitted: Admission
     package: Package | None
     release: Release | None
+    """Both are None for a dry run of an upload that would be refused."""
     created: bool
+    dry_run: bool = False
+    visibility_changed: bool = False
+    """False for a new package."""
 
 
 Admit = Callable[[bytes, PackageKind, str | None], Awaitable[Admission]]
@@ -91,28 +95,34 @@ class Publisher:
             raise UsageError(
                 f"the name in SKILL.md is {admitted.name!r}, but the request says {name[:80]!r}", hint="use the same name"
             )
-        admitted = await self._with_similar_name(admitted)
-        if options.dry_run:
-            return PublishOutcome(admitted, None, None, False)
+        before = await self._store.find_package(admitted.kind, admitted.name)
+        if before is None:
+            admitted = await self._with_similar_name(admitted)
         if admitted.is_refused:
+            if options.dry_run:
+                return PublishOutcome(admitted, None, None, created=False, dry_run=True)
             raise InvalidSkillError(
-                f"{admitted.name} cannot be published", report=_report(admitted.findings),
-                hint="fix the findings; dry_run=1 checks without publishing",
-            )  # fmt: skip
+                f"{admitted.name} cannot be published", report=_report(admitted.findings), hint="fix the findings"
+            )
+        draft = self._draft(caller, namespace, admitted, options)
+        if options.dry_run:
+            package, release, created = await self._store.try_publish(draft, caller.acts_for)
+        else:
+            package, release, created = await self._write(draft, admitted, caller)
+        changed = before is not None and before.visibility != package.visibility
+        return PublishOutcome(admitted, package, release, created, dry_run=options.dry_run, visibility_changed=changed)
+
+    async def _write(self, draft: ReleaseDraft, admitted: Admission, caller: Caller) -> tuple[Package, Release, bool]:
         await self._blobs.put(admitted.archive_name, admitted.archive)
 
         async def keep_archive() -> None:
             if not await self._blobs.has(admitted.archive_name):
                 await self._blobs.put(admitted.archive_name, admitted.archive)
 
-        draft = self._draft(caller, namespace, admitted, options)
-        package, release, created = await self._store.publish(draft, caller.acts_for, keep_archive=keep_archive)
-        return PublishOutcome(admitted, package, release, created)
+        return await self._store.publish(draft, caller.acts_for, keep_archive=keep_archive)
 
     async def _with_similar_name(self, admitted: Admission) -> Admission:
         """Adds a warning if a new name is one edit away from a popular one."""
-        if await self._store.find_package(admitted.kind, admitted.name) is not None:
-            return admitted
         known = await self._store.popular(admitted.kind, at_least=_POPULAR, limit=_MOST_POPULAR)
         plain = admitted.name.replace("-", "")
         near = next((name for name in known if is_one_slip(plain, name.replace("-", ""))), None)

@@ -261,7 +261,7 @@ class _Packages:
         parameters = request.query_params
         visibility = parameters.get("visibility", "")
         if visibility and visibility not in tuple(PackageVisibility):
-            raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
+            raise UsageError(f"unknown visibility {visibility[:40]!r}", hint="use private or public")
         registry = request.registry
         # Checked before the upload is read, so that a refused caller does not send the archive.
         registry.publisher.namespace(request.caller, parameters.get("namespace", ""))
@@ -274,7 +274,8 @@ class _Packages:
                 dry_run=parameters.get("dry_run", "0") not in ("0", "", "false"),
             )
             done = await registry.publisher.publish(request.caller, upload.read, intent)
-        return json_response(views.publish_receipt(done, request.base), status=201 if done.created else 200, headers=_PRIVATE)
+        status = 201 if done.created and not done.dry_run else 200
+        return json_response(views.publish_receipt(done, request.base), status=status, headers=_PRIVATE)
 
     async def versions(self, request: RegistryRequest) -> HttpResponse:
         package, releases, tags = await request.registry.queries.releases(request.caller, self.kind, request.params["name"])

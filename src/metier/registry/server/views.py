@@ -11,7 +11,7 @@ import msgspec
 from metier.registry import wire
 from metier.registry.domain import records
 from metier.registry.domain.publish import PublishOutcome, findings_of
-from metier.registry.domain.records import Millis, Package, RegistryToken, Release, Signature, SigningKey
+from metier.registry.domain.records import Millis, Package, PackageKind, RegistryToken, Release, Signature, SigningKey
 
 __all__ = [
     "badge_svg",
@@ -97,7 +97,7 @@ def signature(one: Signature) -> wire.SignatureRow:
 
 
 def publish_receipt(published: PublishOutcome, base: str) -> wire.PublishReceipt:
-    admitted, release = published.admitted, published.release
+    admitted, package, release = published.admitted, published.package, published.release
     known = release.version if release else admitted.version or ""
     here = package_url(admitted.kind, admitted.name, base)
     return wire.PublishReceipt(
@@ -109,10 +109,14 @@ def publish_receipt(published: PublishOutcome, base: str) -> wire.PublishReceipt
         url=here,
         download_url=f"{here}/{known}.zip" if known else "",
         created=published.created,
-        dry_run=release is None,
+        dry_run=published.dry_run,
         verdict="refused" if admitted.is_refused else admitted.verdict,
         files=admitted.details.files,
         findings=list(admitted.findings),
+        page=f"{base}/skill/{admitted.name}" if admitted.kind == PackageKind.SKILL else "",
+        namespace=package.namespace if package else "",
+        visibility=package.visibility if package else "",
+        visibility_changed=published.visibility_changed,
     )
 
 

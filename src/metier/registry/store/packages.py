@@ -42,6 +42,11 @@ _ARCHIVES = "metier-archives"
 """The lock that publishes share, and that the deletion of an archive holds alone."""
 
 
+class _Undo(Exception):  # noqa: N818  # not an error: it ends a transaction that must not be committed
+    def __init__(self, result: tuple[Package, Release, bool]) -> None:
+        self.result = result
+
+
 class PackageRows:
     engine: Engine
 
@@ -82,27 +87,40 @@ class PackageRows:
     ) -> tuple[Package, Release, bool]:
         async with self.engine.transaction() as transaction:
             await self.engine.lock(transaction, _ARCHIVES, shared=True)
-            package = await self._lock_package(transaction, draft, owners_of)
-            taken: dict[str, str] = dict(
-                await transaction.rows("select version, digest from release where package = ?", (package.id,))
+            return await self._publish(transaction, draft, owners_of, keep_archive)
+
+    async def try_publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
+        try:
+            async with self.engine.transaction(durable=False) as transaction:
+                raise _Undo(await self._publish(transaction, draft, owners_of, nothing))
+        except _Undo as undone:
+            return undone.result
+
+    async def _publish(
+        self, transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None, keep_archive: Effect
+    ) -> tuple[Package, Release, bool]:
+        package = await self._lock_package(transaction, draft, owners_of)
+        taken: dict[str, str] = dict(
+            await transaction.rows("select version, digest from release where package = ?", (package.id,))
+        )
+        purged: dict[str, str] = dict(
+            await transaction.rows(
+                "select version, digest from tombstone where kind = ? and name = ?", (draft.kind, draft.name)
             )
-            purged: dict[str, str] = dict(
-                await transaction.rows(
-                    "select version, digest from tombstone where kind = ? and name = ?", (draft.kind, draft.name)
-                )
-            )
-            version = _resolve_version(draft, {**purged, **taken})
-            is_new = version not in taken
-            if is_new:
-                await keep_archive()
-                await self._add(transaction, package.id, version, draft)
-            found = await transaction.rows(
-                f"select {RELEASE_COLUMNS} from release where package = ? and version = ?", (package.id, version)
-            )
-            package = Package(
-                *(await transaction.rows(f"select {PACKAGE_COLUMNS} from package where id = ?", (package.id,)))[0]
-            )
-        return package, Release(*found[0]), is_new
+        )
+        version = _resolve_version(draft, {**purged, **taken})
+        is_new = version not in taken
+        if draft.visibility and draft.visibility != package.visibility:
+            await transaction.rows("update package set visibility = ? where id = ?", (draft.visibility, package.id))
+            await add_event(transaction, _event(draft, "visibility", draft.visibility))
+        if is_new:
+            await keep_archive()
+            await self._add(transaction, package.id, version, draft)
+        found = await transaction.rows(
+            f"select {RELEASE_COLUMNS} from release where package = ? and version = ?", (package.id, version)
+        )
+        rows = await transaction.rows(f"select {PACKAGE_COLUMNS} from package where id = ?", (package.id,))
+        return Package(*rows[0]), Release(*found[0]), is_new
 
     async def delete_archive(self, archive: str, delete: Effect) -> bool:
         async with self.engine.transaction() as transaction:
@@ -155,13 +173,6 @@ class PackageRows:
             (package_id, version, draft.digest, draft.archive, draft.size, draft.description, draft.author, draft.license,
              " ".join(draft.tags), draft.details, draft.at, draft.publisher, draft.verdict, draft.findings),
         )  # fmt: skip
-        if draft.visibility:
-            changed = await transaction.rows(
-                "update package set visibility = ? where id = ? and visibility <> ? returning id",
-                (draft.visibility, package_id, draft.visibility),
-            )
-            if changed:
-                await add_event(transaction, _event(draft, "visibility", draft.visibility))
         shown = await refresh_package(transaction, package_id, at=draft.at)
         if shown == version:
             await write_words(transaction, self.engine.dialect, package_id, draft.words)
