@@ -126,4 +126,5 @@ def _safe_name(name: str) -> str:
 
 
 def _parameters(skill: Skill, given: Mapping[str, object], options: SessionOptions) -> dict[str, ParameterValue]:
-    return parameter_values(skill.manifest.extensions.parameters, options.parameters.get(skill.name, {}), given)
+    configured = options.parameters.get(skill.name, {})
+    return parameter_values(skill.manifest.extensions.parameters, configured, given, skill=skill.name)

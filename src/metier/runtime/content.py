@@ -88,21 +88,26 @@ def fill(body: str, placeholders: Placeholders) -> str:
 
 
 def parameter_values(
-    declared: Sequence[Parameter], configured: Mapping[str, object], given: Mapping[str, object]
+    declared: Sequence[Parameter], configured: Mapping[str, object], given: Mapping[str, object], *, skill: str = ""
 ) -> dict[str, ParameterValue]:
     """Returns the value of each declared parameter: from the call, else from the configuration, else its default."""
+    of_skill = f" of {skill}" if skill else ""
     names = {parameter.name for parameter in declared}
     unknown = [name for name in given if name not in names]
     if unknown:
         raise BadArgumentsError(
-            f"unknown parameter {unknown[0]!r}",
+            f"unknown parameter {unknown[0]!r}{of_skill}",
             hint=f"it takes {', '.join(sorted(names))}" if names else "the skill declares no parameters",
         )
     values: dict[str, ParameterValue] = {}
     for parameter in declared:
         value = given.get(parameter.name, configured.get(parameter.name, parameter.default))
         if value is None:
-            raise BadArgumentsError(f"parameter {parameter.name!r} needs a value", hint=_parameter_hint(parameter))
+            setting = f"skills.parameters.{skill or 'SKILL'}.{parameter.name}"
+            raise BadArgumentsError(
+                f"parameter {parameter.name!r}{of_skill} needs a value",
+                hint=f"{_parameter_hint(parameter)}; the user can set it with `metier config set {setting} VALUE`",
+            )
         values[parameter.name] = _typed(parameter, value)
     return values
 

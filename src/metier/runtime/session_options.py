@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Protocol
 
+from metier.catalog import Catalog
 from metier.disclosure import TokenCounter
 from metier.selection import Selection
 from metier.spec import MAX_RESOURCE_BYTES, estimate_tokens
@@ -77,6 +78,10 @@ class SessionServices:
     bus: EventBus = field(default_factory=EventBus)
     selector: SkillSelector | None = None
     """Without one, search_skills is not offered."""
+    open_selector: Callable[[Catalog], SkillSelector] | None = None
+    """Makes the selector, again for each new catalog. It takes precedence over `selector`."""
+    current_catalog: Callable[[], Catalog] | None = None
+    """Returns the skills as they are on disk now, and the same object while nothing has changed. See `Session.refresh`."""
     remote_files: OpenRemoteFiles | None = None
     """Opens skills on other servers. Without it, they cannot be used."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
