@@ -64,10 +64,12 @@ def test_an_active_skill_that_becomes_invalid_is_reported(tmp_path: Path) -> Non
 
 def test_an_edited_description_counts_in_the_next_selection(tmp_path: Path) -> None:
     file = home_skill(tmp_path, "helper") / "SKILL.md"
-    edited = "---\nname: helper\ndescription: Translates Latin poems. Use when the user wants a Latin poem translated.\n---\nTranslate.\n"
+    edited = "---\nname: helper\ndescription: Translates Latin poems. Use for a Latin poem.\n---\nTranslate.\n"
     with ModelServer(lambda _: says("ok")) as model:
         app = app_of(tmp_path, model)
-        _, before, after = two_turns(app, "translate this Latin poem", lambda: file.write_text(edited), "translate this Latin poem")
+        _, before, after = two_turns(
+            app, "translate this Latin poem", lambda: file.write_text(edited), "translate this Latin poem"
+        )
     assert finished(before).active == ()
     assert one(after, SkillsChanged).changed == ("helper",)
     assert finished(after).active == ("helper",)

@@ -31,7 +31,7 @@ class _Selection(StrEnum):
 
 def build_engine(
     conversations: Conversations, id: str | None, *, agent: str, model: str | None, approve: ApprovalHook | None,  # noqa: A002
-    variables: Mapping[str, str] | None, kept: bool, reload_skills: bool = False,
+    variables: Mapping[str, str] | None, kept: bool, reload_skills: bool, parameters: Mapping[str, str] | None,
 ) -> AgentEngine:  # fmt: skip
     version = conversations.agents.get(agent) if agent else None
     plan = version.agent if version else None
@@ -42,8 +42,9 @@ def build_engine(
         choice = conversations.model(model)
     options = _options(conversations, version, model=choice.name if choice else "", variables=variables)
     return AgentEngine(
-        conversations.sessions.open(id, approve=approve, kept=kept, only=only), model=choice,
-        conversations=conversations.store if kept else None, options=replace(options, warnings=warnings, reload_skills=reload_skills),
+        conversations.sessions.open(id, approve=approve, kept=kept, only=only, parameters=parameters), model=choice,
+        conversations=conversations.store if kept else None,
+        options=replace(options, warnings=warnings, reload_skills=reload_skills),
     )  # fmt: skip
 
 

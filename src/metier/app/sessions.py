@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
@@ -128,7 +128,7 @@ class Sessions:
 
     def open(
         self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
-        only: Container[str] | None = None,
+        only: Container[str] | None = None, parameters: Mapping[str, str] | None = None,
     ) -> Session:  # fmt: skip
         """Opens a session over the skills, or over `only` some. A kept one can be resumed by its id."""
         from metier.runtime import Session
@@ -150,7 +150,8 @@ class Sessions:
         services = self._services(
             approve, kept=kept, open_selector=open_selector, current_catalog=lambda: view(skills.refresh())
         )
-        return Session(view(skills.catalog), id=id, options=self.options(), services=services)
+        options = replace(self.options(), given_parameters=dict(parameters or {}))
+        return Session(view(skills.catalog), id=id, options=options, services=services)
 
     def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
         """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""

@@ -14,6 +14,7 @@ from metier.errors import RefusedError
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import Terminal, one_line
+from .parameter_setting import get_parameter, is_parameter, set_parameter, unset_parameter
 
 __all__ = ["get", "path", "set_setting", "show", "unset_setting"]
 
@@ -44,6 +45,8 @@ def show(app: App) -> Result:
 @click.argument("key")
 def get(app: App, *, key: str) -> Result:
     """Print one setting."""
+    if is_parameter(key):
+        return get_parameter(app, key)
     value = app.settings[key]
     return Result(data={"key": key, **_row(value)}, lines=lambda _: (_display(value.value),))
 
@@ -54,6 +57,8 @@ def get(app: App, *, key: str) -> Result:
 @click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
 def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -> Result:
     """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`."""
+    if is_parameter(key):
+        return set_parameter(app, key, values, _file(app, project=project), inside=app.folder if project else None)
     known = _key(key)
     parsed = parse_value(known, values)
     if project and not known.project:
@@ -71,6 +76,8 @@ def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -
 def unset_setting(app: App, *, key: str, project: bool) -> Result:
     """Go back to a setting's default."""
     file = _file(app, project=project)
+    if is_parameter(key):
+        return unset_parameter(app, key, file, inside=app.folder if project else None)
     unset_value(file, _key(key), inside=app.folder if project else None)
     return _changed(app, _key(key), file)
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .session import Session, activated_by
     from .session_options import LazyRunner, LazySelector, ScriptRunner, SessionOptions, SessionServices, SkillSelector
     from .skill_access import RemoteFiles, approval_digest
-    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, find_session
+    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
     from .tools.schema import Schema, object_schema
@@ -157,6 +157,7 @@ _EXPORTS = {
         "SessionStore",
         "SqliteSessionStore",
         "StoredSession",
+        "complete_id",
         "find_session",
     ),
     "metier.runtime.telemetry": (
@@ -270,6 +271,7 @@ __all__ = [
     "check_argument_limits",
     "check_health",
     "check_output_paths",
+    "complete_id",
     "error_reply",
     "error_text",
     "find_session",

@@ -103,10 +103,9 @@ def parameter_values(
     for parameter in declared:
         value = given.get(parameter.name, configured.get(parameter.name, parameter.default))
         if value is None:
-            setting = f"skills.parameters.{skill or 'SKILL'}.{parameter.name}"
             raise BadArgumentsError(
                 f"parameter {parameter.name!r}{of_skill} needs a value",
-                hint=f"{_parameter_hint(parameter)}; the user can set it with `metier config set {setting} VALUE`",
+                hint=f"{_parameter_hint(parameter)}; {_ways_to_give(skill or 'SKILL', parameter.name)}",
             )
         values[parameter.name] = _typed(parameter, value)
     return values
@@ -196,6 +195,11 @@ def _path(directory: str) -> str:
 
 def _as_text(value: ParameterValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _ways_to_give(skill: str, name: str) -> str:
+    setting = f"`metier config set skills.parameters.{skill}.{name} VALUE`"
+    return f"the user can give it with `/skill {skill} {name}=VALUE` in a chat, with `-p {name}=VALUE`, or with {setting}"
 
 
 def _parameter_hint(parameter: Parameter) -> str:

@@ -110,23 +110,24 @@ class Session:
             self.selector = _selector_for(catalog, self.services.selector)
         self._use(catalog)
 
-    def refresh(self) -> tuple[CatalogChange, ...]:
-        """Takes over changes on disk: new, changed and deleted skills, and edited toolsets of active ones. Returns them.
+    def refresh(self) -> events.SkillsChanged | None:
+        """Takes over changes on disk: new, changed and deleted skills, and edited toolsets of active ones.
 
-        Does nothing without `current_catalog` in the services.
+        Emits and returns the event; None if no skill changed. Does nothing without `current_catalog` in the services.
         """
         if self.services.current_catalog is None:
-            return ()
+            return None
         catalog = self.services.current_catalog()
-        changes = diff_catalogs(self.catalog, catalog) if catalog is not self.catalog else ()
-        if changes:
-            self.emit(_skills_changed(changes, catalog, session=self.id, timestamp=self.services.clock()))
+        changed = None
         if catalog is not self.catalog:
+            differences = diff_catalogs(self.catalog, catalog)
+            changed = _skills_changed(differences, catalog, session=self.id, timestamp=self.services.clock())
+            self.emit(changed)
             self.set_catalog(catalog)
         for skill in self.active_skills():
             if self.toolsets.unload_changed(skill):
                 self.load_toolsets(skill, ask=True)
-        return changes
+        return changed
 
     def _use(self, catalog: Catalog) -> None:
         self.catalog = catalog

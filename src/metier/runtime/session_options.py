@@ -60,6 +60,8 @@ class SessionOptions:
     """Offer each script as a tool of its own, besides run_skill_script."""
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Configured values of parameters, by skill and name."""
+    given_parameters: Mapping[str, object] = field(default_factory=dict)
+    """Values for every skill that declares a parameter of that name, or for one as `SKILL.NAME`. They replace `parameters`."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of scripts."""
     limits: Limits = field(default_factory=Limits)
