@@ -23,8 +23,14 @@ def change_result(version: AgentVersion, line: str, *, notes: Sequence[str] = ()
 
 def agent_row(version: AgentVersion) -> dict[str, Any]:
     agent = asdict(version.agent)
-    return {**agent, "skills": None if agent["skills"] is None else list(agent["skills"]), "version": version.number, "created": version.created.isoformat(),
-            "change": version.change}  # fmt: skip
+    skills = None if version.agent.skills is None else list(version.agent.skills)
+    return {
+        **agent,
+        "skills": skills,
+        "version": version.number,
+        "created": version.created.isoformat(),
+        "change": version.change,
+    }
 
 
 def skill_row(app: App, ref: str) -> dict[str, Any]:
