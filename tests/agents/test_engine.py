@@ -18,7 +18,7 @@ from metier.agents.events import (
     WarningIssued,
 )
 from metier.errors import ConflictError
-from metier.runtime import ActivatedBy, ScriptFinished, SkillActivated, SkillDeactivated
+from metier.runtime import ActionRefused, ActivatedBy, ScriptFinished, SkillActivated, SkillDeactivated
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, calls, says
 
 KEYWORDS = "triggers:\n  keywords: [{}]"
@@ -128,9 +128,30 @@ def test_the_model_may_choose_the_skills_and_triggers_still_count(tmp_path: Path
 
 def test_a_model_that_cannot_choose_leaves_it_to_the_ranker(tmp_path: Path) -> None:
     home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"))
-    with ModelServer(lambda request: says("I would say, word-count or so?")) as model:
+    with ModelServer(lambda request: says("I would not know.")) as model:
         (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_SELECTION="llm"), "count")
     assert finished(events).active == ("word-count",)
+    assert one(events, WarningIssued).message == "the model named no known skill: 'I would not know.'"
+
+
+def test_the_request_that_chooses_skills_is_counted(tmp_path: Path) -> None:
+    home_skill(tmp_path, "pdf")
+    with ModelServer(lambda request: says("pdf", tokens=(100, 1))) as model:
+        (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_SELECTION="llm"), "the pdf")
+    usage = finished(events).usage
+    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (2, 200, 2)
+
+
+def test_a_skill_that_was_chosen_and_not_activated_says_why(tmp_path: Path) -> None:
+    needy = "parameters:\n  city: {type: string, description: The city}"
+    home_skill(tmp_path, "weather", head=needy)
+    with ModelServer([says("ok")]) as model:
+        (events,) = talk(app_of(tmp_path, model), "do weather please")
+    assert [match.name for match in one(events, SkillsMatched).selection.selected] == ["weather"]
+    refused = one(events, ActionRefused)
+    assert (refused.name, refused.what, refused.rule) == ("weather", "activate", "bad-arguments")
+    assert "parameter 'city' of weather needs a value" in refused.reason
+    assert "metier config set skills.parameters.weather.city VALUE" in refused.reason
 
 
 def test_an_agent_has_its_own_instructions_model_and_skills(tmp_path: Path) -> None:

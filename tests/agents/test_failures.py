@@ -10,8 +10,10 @@ import pytest
 
 from engine_builders import COUNT, app_of, finished, home_skill, now, of, one, talk, turn
 from guards import eventually
-from metier.agents import TurnStatus
+from metier.agents import TurnFinished, TurnStatus
 from metier.agents.events import AnswerText, ModelRetried, ToolCallFinished, ToolCallStarted
+from metier.app import App
+from metier.errors import UnavailableError
 from metier.runtime import ActionRefused, ApprovalAnswer, Question, ScriptStarted
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, StreamFault, calls, fails, says
 
@@ -160,6 +162,54 @@ def test_a_server_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     model.close()
     (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
     assert "cannot reach" in finished(events).reason
+
+
+def test_ask_raises_if_there_is_no_answer(tmp_path: Path) -> None:
+    model = ModelServer()
+    model.close()
+
+    async def ask(app: App) -> TurnFinished:
+        async with app.conversations.engine() as engine:
+            return await engine.ask("hello")
+
+    with pytest.raises(UnavailableError, match="cannot reach") as unreachable:
+        now(ask(app_of(tmp_path, model, **FAST)))
+    assert (unreachable.value.retryable, "model.base_url" in unreachable.value.hint) == (True, True)
+    with pytest.raises(UnavailableError, match="no model is set") as unset:
+        now(ask(app_of(tmp_path)))
+    assert "metier config set model.name" in unset.value.hint
+
+
+def test_an_unreachable_server_is_asked_once(tmp_path: Path) -> None:
+    model = ModelServer()
+    model.close()
+    (events,) = talk(app_of(tmp_path, model), "hello")
+    assert of(events, ModelRetried) == []
+
+
+def test_an_address_that_does_not_answer_is_not_asked_again() -> None:
+    from httpx import ConnectTimeout
+    from pydantic_ai.exceptions import ModelConnectionError
+
+    from metier.models.failures import is_temporary
+
+    error = ModelConnectionError("gpt-4o", "timed out")
+    error.__cause__ = ConnectTimeout("timed out")
+    assert not is_temporary(error)
+
+
+@pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai-responses:gpt-5", "anthropic:claude-test"])
+def test_an_answer_that_is_cut_off_says_so(tmp_path: Path, name: str) -> None:
+    with ModelServer([says("Once upon a", cut_off=True), says("time")]) as model:
+        keys = {"OPENAI_API_KEY": "a-key", "ANTHROPIC_API_KEY": "a-key", "METIER_MODEL_NAME": name}
+        server = model.root if name.startswith("anthropic") else model.url
+        first, second = talk(app_of(tmp_path, None, **keys, METIER_MODEL_BASE_URL=server), "tell a story", "go on")
+        assert "Once upon a" in str(model.requests[1].body)
+    end = finished(first)
+    assert (end.answer, end.status) == ("Once upon a", TurnStatus.LIMITED)
+    assert "cut off" in end.reason
+    assert "another message" in end.hint
+    assert finished(second).status is TurnStatus.DONE
 
 
 def test_a_failed_turn_does_not_spoil_the_next(tmp_path: Path) -> None:

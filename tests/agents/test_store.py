@@ -133,7 +133,7 @@ def test_processes_that_edit_at_once_lose_nothing(store: AgentStore) -> None:
     store, who = AgentStore(sys.argv[1]), sys.argv[2]
     for number in range(8):
         ref = f"skill-{who}-{number}"
-        store.change("clerk", lambda agent: replace(agent, skills=(*agent.skills, ref)), change=ref)
+        store.change("clerk", lambda agent: replace(agent, skills=(*(agent.skills or ()), ref)), change=ref)
     """
     processes = [python(code, store.folder, who) for who in "abcd"]
     for process in processes:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from journeys.transcript import ShellTerminal
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from tools.environment import ROOT, child_environment, find_uv
 
 EXTRAS = ("agents", "mcp", "registry")
@@ -34,8 +35,24 @@ def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+def _answer(request: ModelRequest) -> ModelAnswer:
+    """Counts words with a script, tells an endless story, and else repeats the message."""
+    if "count" in request.user and "word-count_count" in request.tools and request.body["messages"][-1]["role"] == "user":
+        return calls("word-count_count", args=["one two three"])
+    if "story" in request.user:
+        return says("Once upon a time. " + "And so on. " * 400, pause=0.02)
+    return says(f"You said: *{request.user}*")
+
+
 @pytest.fixture
-def terminal(tmp_path: Path, installed_program: Path) -> Iterator[ShellTerminal]:
+def model() -> Iterator[ModelServer]:
+    """A scripted model; journeys have its address in MODEL_URL."""
+    with ModelServer(_answer) as server:
+        yield server
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
     home = tmp_path / "home"
     home.mkdir()
     tools = tmp_path / "bin"
@@ -49,6 +66,7 @@ def terminal(tmp_path: Path, installed_program: Path) -> Iterator[ShellTerminal]
         "TERM": "xterm-256color",
         "NO_COLOR": "1",
         "EDITOR": "true",
+        "MODEL_URL": model.url,
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",

@@ -24,18 +24,40 @@ def test_never_more_than_the_limit(selector: Selector, limit: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["", "Sure! I would use pdf-forms.", "pdf-forms, rm-rf", "pdf-forms\ncsv-cleaner", "none, pdf-forms"]
+    ("answer", "names"),
+    [
+        ("pdf-forms, rm-rf", ["pdf-forms"]),
+        ("- pdf-forms\n- csv-cleaner", ["pdf-forms", "csv-cleaner"]),
+        ("1. **csv-cleaner**: cleans the table\n2. `pdf-forms`", ["csv-cleaner", "pdf-forms"]),
+        ('["csv-cleaner"]', ["csv-cleaner"]),
+        ('```json\n{"skills": ["pdf-forms", "rm-rf"]}\n```', ["pdf-forms"]),
+        ("Sure! I would use pdf-forms.", ["pdf-forms"]),
+        ("pdf-forms. I would not use csv-cleaner, as there is no table.", ["pdf-forms"]),
+        ("csv-cleaner doesn't fit.", []),
+        ("None of these skills is relevant.", []),
+        ("No skills are needed.", []),
+        ("[]", []),
+    ],
 )
-def test_any_other_answer_leaves_the_local_one(selector: Selector, answer: str) -> None:
-    local = selector.select(REQUEST, limit=2)
-    assert LlmSelector(selector, lambda prompt: answer).select(REQUEST, limit=2) == local
+def test_an_answer_in_another_form_is_read(selector: Selector, answer: str, names: list[str]) -> None:
+    found = LlmSelector(selector, lambda prompt: answer).select(REQUEST)
+    assert ([match.name for match in found], found.note) == (names, "")
+
+
+@pytest.mark.parametrize("answer", ["", "Sure!", "rm-rf", '["rm-rf"]', "pdf-forms-2"])
+def test_an_answer_without_a_known_name_leaves_the_local_selection_and_says_so(selector: Selector, answer: str) -> None:
+    found = LlmSelector(selector, lambda prompt: answer).select(REQUEST, limit=2)
+    assert found.selected == selector.select(REQUEST, limit=2).selected
+    assert found.note == f"the model named no known skill: {answer!r}"
 
 
 def test_a_failing_model_leaves_the_local_answer(selector: Selector) -> None:
     def broken(prompt: str) -> str:
         raise TimeoutError("no model today")
 
-    assert LlmSelector(selector, broken).select(REQUEST, limit=2) == selector.select(REQUEST, limit=2)
+    found = LlmSelector(selector, broken).select(REQUEST, limit=2)
+    assert found.selected == selector.select(REQUEST, limit=2).selected
+    assert found.note == "the model could not choose skills: no model today"
 
 
 def test_an_empty_library_does_not_ask() -> None:

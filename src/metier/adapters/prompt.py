@@ -13,7 +13,7 @@ def catalog_text(session: Session, budget: Budget, request: str) -> str:
     entries = session.skills.for_models
     style = CatalogStyle(activation=ActivationMethod.TOOL, count=session.options.count)
     page = render_catalog(entries, budget, style)
-    selector = session.services.selector
+    selector = session.selector
     if request and selector is not None and set(page.full) != {entry.name for entry in entries}:
         by_folder = {entry.folder: entry for entry in entries}
         matches = selector.select(request, len(entries)).selected

@@ -50,8 +50,8 @@ class Agent:
     key_variable: str = ""
     """The environment variable that holds the key. Never the key itself, because versions are kept."""
     instructions: str = ""
-    skills: tuple[str, ...] = ()
-    """Refs. Empty means every skill."""
+    skills: tuple[str, ...] | None = None
+    """Refs. None means every skill, and an empty tuple none."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Of the instructions. A variable without a value needs one when the agent is used."""
 
@@ -168,15 +168,15 @@ def _version(table: Mapping[str, Any]) -> AgentVersion:
     if not isinstance(number, int) or not isinstance(created, datetime):
         raise _FieldError("version or created")
     texts = {name: table.get(name, "") for name in ("name", *_TEXTS)}
-    skills, variables = table.get("skills", []), table.get("variables", {})
+    skills, variables = table.get("skills"), table.get("variables", {})
     wrong = [name for name, text in texts.items() if not isinstance(text, str)]
-    if not isinstance(skills, list) or not all(isinstance(ref, str) for ref in skills):
+    if skills is not None and not (isinstance(skills, list) and all(isinstance(ref, str) for ref in skills)):
         wrong.append("skills")
     if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
         wrong.append("variables")
     if wrong:
         raise _FieldError(wrong[0])
-    agent = Agent(**texts, skills=tuple(skills), variables=variables)
+    agent = Agent(**texts, skills=None if skills is None else tuple(skills), variables=variables)
     return AgentVersion(number=number, created=created, change=str(table.get("change", "")), agent=agent)
 
 
@@ -194,6 +194,8 @@ def _lines(agent: Agent) -> Iterator[str]:
         value = getattr(agent, name)
         if value:
             yield f"{name} = {_text(value)}"
+    if agent.skills == ():
+        yield "skills = []"
     if agent.skills:
         yield "skills = ["
         yield from (f"    {_text(ref)}," for ref in agent.skills)

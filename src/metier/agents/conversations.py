@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from metier.errors import NotFoundError
-from metier.runtime import Database
+from metier.runtime import Database, complete_id
 from metier.values import dataclass, field
 
 from .events import ModelUsage, TurnStatus
@@ -129,9 +129,16 @@ class ConversationStore:
         return tuple(_turn(row) for row in rows)
 
     def get(self, conversation: str) -> ConversationSummary:
-        for found in self._summaries("where id = ?", conversation):
+        """Returns the conversation with this id, which may be shortened; see `complete_id`."""
+        for found in self._summaries("where id = ?", self.complete_id(conversation) or conversation):
             return found
         raise NotFoundError(f"unknown conversation {conversation!r}", hint="see `metier chat --list`")
+
+    def complete_id(self, typed: str) -> str | None:
+        """Returns the id that was typed, in full or shortened to 4 or more letters. None if no conversation has it."""
+        with self._db.read() as db:
+            rows = db.execute("select id from conversation where id >= ? and id < ? || '~'", (typed, typed)).fetchall()
+        return complete_id(typed, [row[0] for row in rows])
 
     def recent(self, limit: int = 50) -> tuple[ConversationSummary, ...]:
         """The most recent first."""

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from metier.disclosure import Budget
-from metier.errors import ConflictError, MetierError
+from metier.errors import ConflictError, MetierError, UnavailableError
 from metier.models import HOW_TO_SET_A_MODEL, ChatMessage, ModelChoice, ModelClient, RetryPolicy, Sleep, explain_failure
 from metier.runtime import ActivatedBy, Session, SkillSelector, Tool, activated_by, in_thread, wait_for
 from metier.selection import LlmSelector, Selection
@@ -29,7 +29,7 @@ from .conversations import ConversationStore, Turn
 from .events import Event, ModelUsage, TurnFinished, TurnStatus
 from .history import PastTurn
 from .prompt import BASE_INSTRUCTIONS, MOST_RANKED, Prompt, build_prompt, decide
-from .turn import TurnLimitError, TurnLimits, TurnRun
+from .turn import TurnLimitError, TurnLimits, TurnRun, usage_of
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -56,6 +56,8 @@ class EngineOptions:
     """Select skills for each message. Otherwise the model and the user do."""
     ask_model: bool = False
     """Let the model choose from the ranker's shortlist, which costs a request."""
+    reload_skills: bool = False
+    """Search the disk for new, changed and deleted skills before each turn, if the session can (see `Session.refresh`)."""
     compaction: Compaction = Compaction.DROP
     catalog: Budget = field(default_factory=Budget)
     limits: TurnLimits = field(default_factory=TurnLimits)
@@ -92,6 +94,7 @@ class AgentEngine:
         self._count = 0
         self._usage = ModelUsage()
         self._summary = (0, "")
+        self._selection_usage = ModelUsage()
         self._warnings = list(self.options.warnings)
         self._turn: asyncio.Task[TurnFinished] | None = None
 
@@ -147,10 +150,16 @@ class AgentEngine:
         yield turn.result()
 
     async def ask(self, message: str) -> TurnFinished:
-        """Runs one turn and returns its last event."""
+        """Runs one turn and returns its last event. Raises UnavailableError if the model gave no answer or none is set.
+
+        An answer that a limit cut off is returned; its `status` is `limited`.
+        """
         events = [event async for event in self.process(message)]
-        assert isinstance(events[-1], TurnFinished)  # noqa: S101  (what `process` promises)
-        return events[-1]
+        finished = events[-1]
+        assert isinstance(finished, TurnFinished)  # noqa: S101  (what `process` promises)
+        if finished.status in (TurnStatus.FAILED, TurnStatus.PREVIEW):
+            raise UnavailableError(finished.reason, hint=finished.hint, retryable=finished.retryable)
+        return finished
 
     def stop(self) -> None:
         """Ends the running turn: drops its request, kills its scripts, and keeps the text so far."""
@@ -192,8 +201,11 @@ class AgentEngine:
         for warning in self._warnings:
             emit(events.WarningIssued, message=warning)
         self._warnings = []
+        if self.options.reload_skills:
+            await in_thread(self.session.refresh)
         number = await in_thread(self._begin, message)
         running: TurnRun | None = None
+        self._selection_usage = ModelUsage()
         try:
             client = await self._connect()
             await in_thread(self._load)
@@ -215,8 +227,9 @@ class AgentEngine:
             finished = self._finished(running.answer if running else "", TurnStatus.STOPPED, reason="stopped by the user")
         except MetierError as error:
             finished = self._finished(running.answer if running else "", TurnStatus.FAILED, reason=str(error), hint=error.hint)
-        if running is not None:
-            finished = replace(finished, usage=running.usage)
+            finished = replace(finished, retryable=error.retryable)
+        used = self._selection_usage + running.usage if running is not None else self._selection_usage
+        finished = replace(finished, usage=used)
         await asyncio.shield(in_thread(self._record, number, message, running, finished))
         return finished
 
@@ -276,7 +289,9 @@ class AgentEngine:
         if self.options.compaction is Compaction.MODEL:
             request = history.summary_request(self._summary[1], [each.turn for each in leaving])
             try:
-                summary = (await running.client.ask([ChatMessage.user(request)])).text.strip()
+                reply = await running.client.ask([ChatMessage.user(request)])
+                running.usage += usage_of(reply.response) if reply.response is not None else ModelUsage()
+                summary = reply.text.strip()
             except MetierError:  # the conversation continues without a summary
                 summary = ""
         self._summary = (leaving[-1].turn.number, summary)
@@ -295,25 +310,31 @@ class AgentEngine:
         """Activates the skills that the message names as `$skill`, then those that fit it. Returns warnings."""
         self.selection = None
         # `$HOME` in a question about shells is not a skill, and not an error.
-        known = [name for name in dict.fromkeys(_NAMED.findall(message)) if name in self.session.catalog]
+        names = {entry.name for entry in self.session.catalog.entries} if "$" in message else set()
+        known = [name for name in dict.fromkeys(_NAMED.findall(message)) if name in names]
         new = [name for name in known if name not in self.session.active_names]
         activated = [self.session.activate(name, by=ActivatedBy.USER) for name in new]
-        if self.options.auto_select and self.session.services.selector is not None:
-            self.selection = self._selected(message, self.session.services.selector, client)
+        notes: list[str] = []
+        if self.options.auto_select and self.session.selector is not None:
+            self.selection = self._selected(message, self.session.selector, client)
             activated += self.session.activate_selected(self.selection)
-        return [warning for activation in activated for warning in activation.warnings]
+            notes = [self.selection.note] if self.selection.note else []
+        return notes + [warning for activation in activated for warning in activation.warnings]
 
     def _selected(self, message: str, selector: SkillSelector, client: ModelClient | None) -> Selection:
-        found = decide(self.session.select(message, MOST_RANKED))
+        most = self.session.options.max_active
+        found = decide(self.session.select(message, MOST_RANKED), most)
         if not self.options.ask_model or client is None:
             return found
 
         def ask(prompt: str) -> str:
-            return wait_for(client.ask([ChatMessage.user(prompt)])).text
+            reply = wait_for(client.ask([ChatMessage.user(prompt)]))
+            self._selection_usage += usage_of(reply.response) if reply.response is not None else ModelUsage()
+            return reply.text
 
         chooser = LlmSelector(selector, ask)
         recent = [row.folder for row in self.session.active]
-        return _with_triggered(found, chooser.select(message, self.session.options.max_active, recent=recent))
+        return decide(_with_triggered(found, chooser.select(message, most, recent=recent)), most)
 
     def _build(self, current: list[ModelMessage] | None = None) -> Prompt:
         sent = history.text_of([*self._sent(), *(current or [])]) if current is not None else ""
@@ -378,7 +399,7 @@ def _with_triggered(local: Selection, chosen: Selection) -> Selection:
     selected = (*called, *(match for match in chosen.selected if match.id not in known))
     taken = {match.id for match in selected}
     rest = (match for match in (*local.selected, *local.rejected) if match.id not in taken)
-    return Selection(selected=selected, rejected=tuple(rest), considered=local.considered)
+    return Selection(selected=selected, rejected=tuple(rest), considered=local.considered, note=chosen.note)
 
 
 def _enqueue(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Event | None], event: Event) -> None:

@@ -160,6 +160,8 @@ class TurnFinished(Event):
     reason: str = ""
     """For the user, if the turn did not end with an answer."""
     hint: str = ""
+    retryable: bool = False
+    """The same request may succeed later."""
     usage: ModelUsage = field(default_factory=ModelUsage)
     active: tuple[str, ...] = ()
     """The skills that are active after the turn."""

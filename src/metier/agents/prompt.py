@@ -14,7 +14,7 @@ from metier.catalog import Entry
 from metier.disclosure import ActivationMethod, Budget, CatalogStyle, Disclosure, render_catalog
 from metier.runtime import Session, Tool
 from metier.selection import MatchDecision, Selection
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 __all__ = ["BASE_INSTRUCTIONS", "MOST_RANKED", "Prompt", "PromptPart", "build_prompt", "decide", "skills_in_history"]
 
@@ -55,11 +55,12 @@ class Prompt:
         return sum(part.tokens for part in self.parts) + self.tool_tokens
 
 
-def decide(found: Selection) -> Selection:
-    """Keeps the matches that are worth activating as selected; the others become rejected."""
-    chosen = tuple(match for match in found.selected if match.decision is MatchDecision.ACTIVATE)
-    rest = tuple(match for match in found.selected if match.decision is not MatchDecision.ACTIVATE)
-    return Selection(selected=chosen, rejected=(*rest, *found.rejected), considered=found.considered)
+def decide(found: Selection, most: int) -> Selection:
+    """Keeps the matches that are worth activating as selected, at most so many; the others become rejected."""
+    chosen = tuple(match for match in found.selected if match.decision is MatchDecision.ACTIVATE)[:most]
+    taken = {match.id for match in chosen}
+    rest = tuple(match for match in found.selected if match.id not in taken)
+    return replace(found, selected=chosen, rejected=(*rest, *found.rejected))
 
 
 def build_prompt(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
     from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 
-__all__ = ["TurnLimitError", "TurnLimits", "TurnRun"]
+__all__ = ["TurnLimitError", "TurnLimits", "TurnRun", "usage_of"]
 
 _CHANGES_TOOLS = frozenset({"load_skill", "unload_skill"})
 
@@ -86,7 +86,7 @@ class TurnRun:
         self.texts.append("")
         response = await self._request(prompt, [*past, *self.messages])
         self.messages.append(response)
-        self._count(response)
+        self.usage += usage_of(response)
         calls = response.tool_calls
         if calls:
             answers = await self._run_calls(calls, prompt.tools)
@@ -95,6 +95,8 @@ class TurnRun:
             self.messages.append(ModelRequest(parts=answers))
         if self.limits.tokens and self.usage.tokens > self.limits.tokens and calls:
             raise TurnLimitError(f"this turn used {self.usage.tokens:,} tokens; the limit is {self.limits.tokens:,}")
+        if response.finish_reason == "length" and not calls:
+            raise TurnLimitError("the answer was cut off at the model's limit of tokens for one answer")
         return not calls
 
     def closed(self, note: str = "") -> list[ModelMessage]:
@@ -143,13 +145,6 @@ class TurnRun:
         self.texts[-1] += text
         self.emit(events.AnswerText, text=text)
 
-    def _count(self, response: ModelResponse) -> None:
-        used = response.usage
-        self.usage += ModelUsage(
-            requests=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cache_read_tokens,
-            calls=len(response.tool_calls), cost=_cost(response),
-        )  # fmt: skip
-
     async def _run_calls(self, calls: Sequence[ToolCallPart], tools: Sequence[Tool]) -> list[ToolReturnPart]:
         """The answers in the order of the calls. Calls run in parallel, except those that change which tools there are."""
         known = {tool.name: tool for tool in tools}
@@ -190,6 +185,15 @@ class TurnRun:
             message = f"{call.tool} was called {self.limits.repeats} times with these arguments"
             return error_reply(RepeatedCallError(message, hint="use its answer, or do something else"))
         return await call_tool(known, call.tool, call.arguments)
+
+
+def usage_of(response: ModelResponse) -> ModelUsage:
+    """The usage of one request."""
+    used = response.usage
+    return ModelUsage(
+        requests=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cache_read_tokens,
+        calls=len(response.tool_calls), cost=_cost(response),
+    )  # fmt: skip
 
 
 def _parameters(prompt: Prompt, *, cached: bool) -> ModelRequestParameters:

@@ -60,12 +60,20 @@ class Conversations:
 
     def engine(
         self, id: str | None = None, *, agent: str = "", model: str | None = None, approve: ApprovalHook | None = None,  # noqa: A002
-        variables: Mapping[str, str] | None = None, kept: bool = True,
+        variables: Mapping[str, str] | None = None, kept: bool = True, reload_skills: bool = False,
+        parameters: Mapping[str, str] | None = None,
     ) -> AgentEngine:  # fmt: skip
-        """Opens a conversation, with the agent of that name if one is given; an existing one is resumed by its id."""
+        """Opens a conversation, with the agent of that name if one is given; an existing one is resumed by its id.
+
+        With `reload_skills`, each turn uses the skills as they are on disk then. `parameters` are values for the parameters
+        of skills: `NAME` for every skill that has it, or `SKILL.NAME`.
+        """
         from .engine import build_engine
 
-        return build_engine(self, id, agent=agent, model=model, approve=approve, variables=variables, kept=kept)
+        return build_engine(
+            self, id, agent=agent, model=model, approve=approve, variables=variables, kept=kept, reload_skills=reload_skills,
+            parameters=parameters,
+        )  # fmt: skip
 
     def resolve(self, ref: str) -> tuple[str, ...]:
         """Returns the names of the local skills that a ref stands for. Uses no network."""

@@ -31,19 +31,20 @@ class _Selection(StrEnum):
 
 def build_engine(
     conversations: Conversations, id: str | None, *, agent: str, model: str | None, approve: ApprovalHook | None,  # noqa: A002
-    variables: Mapping[str, str] | None, kept: bool,
+    variables: Mapping[str, str] | None, kept: bool, reload_skills: bool, parameters: Mapping[str, str] | None,
 ) -> AgentEngine:  # fmt: skip
     version = conversations.agents.get(agent) if agent else None
     plan = version.agent if version else None
-    only, warnings = _skills(conversations, plan.skills) if plan else (None, ())
+    only, warnings = _skills(conversations, plan.skills) if plan and plan.skills is not None else (None, ())
     if plan and not model:
         choice = conversations.model(plan.model, base_url=plan.base_url, key_variable=plan.key_variable)
     else:
         choice = conversations.model(model)
     options = _options(conversations, version, model=choice.name if choice else "", variables=variables)
     return AgentEngine(
-        conversations.sessions.open(id, approve=approve, kept=kept, only=only), model=choice,
-        conversations=conversations.store if kept else None, options=replace(options, warnings=warnings),
+        conversations.sessions.open(id, approve=approve, kept=kept, only=only, parameters=parameters), model=choice,
+        conversations=conversations.store if kept else None,
+        options=replace(options, warnings=warnings, reload_skills=reload_skills),
     )  # fmt: skip
 
 
@@ -69,7 +70,7 @@ def _options(
     )  # fmt: skip
 
 
-def _skills(conversations: Conversations, refs: Iterable[str]) -> tuple[frozenset[str] | None, tuple[str, ...]]:
+def _skills(conversations: Conversations, refs: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Returns the names of an agent's skills with their dependencies, and a warning for each that cannot be used."""
     catalog = conversations.skills.catalog
     names: list[str] = []
@@ -81,7 +82,7 @@ def _skills(conversations: Conversations, refs: Iterable[str]) -> tuple[frozense
             warnings.append(f"the agent's skill {ref!r} is not installed: {error}; {error.hint}")
     entries = [entry for name in names if (entry := catalog.get(name)) and entry.state is not State.ENABLED]
     warnings += [f"the agent's skill {entry.name!r} is {entry.state}: {entry.reason}" for entry in entries]
-    return (_with_dependencies(catalog, names) if names or warnings else None), tuple(warnings)
+    return _with_dependencies(catalog, names), tuple(warnings)
 
 
 def _with_dependencies(catalog: Catalog, names: Iterable[str]) -> frozenset[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
         ApprovalHook,
         FileApprovals,
         Interpreters,
-        LazySelector,
         Permissions,
         Runner,
         Session,
         SessionOptions,
         SessionServices,
+        SkillSelector,
         SqliteSessionStore,
         Telemetry,
     )
@@ -128,36 +128,58 @@ class Sessions:
 
     def open(
         self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
-        only: Container[str] | None = None, catalog: Catalog | None = None,
+        only: Container[str] | None = None, catalog: Catalog | None = None, parameters: Mapping[str, str] | None = None,
     ) -> Session:  # fmt: skip
         """Opens a session over the skills, over `only` some, or over another catalog. A kept one can be resumed by its id."""
-        from metier.runtime import LazySelector, Session
+        from metier.runtime import Session
 
         skills = self.skills
-        found = skills.catalog if catalog is None else catalog
-        found = found if only is None else found.only(only)
-        selector = LazySelector(lambda: skills.selector if only is catalog is None else skills.selector_for(found))
-        services = self._services(approve, kept=kept, selector=selector)
-        return Session(found, id=id, options=self.options(), services=services)
+        last: list[Catalog] = []
+
+        def view(whole: Catalog) -> Catalog:
+            """Returns the same object for the same catalog."""
+            if only is None:
+                return whole
+            if not last or last[0] is not whole:
+                last[:] = [whole, whole.only(only)]
+            return last[1]
+
+        def open_selector(catalog: Catalog) -> SkillSelector:
+            return skills.selector if catalog is skills.catalog else skills.selector_for(catalog)
+
+        services = self._services(
+            approve,
+            kept=kept,
+            open_selector=open_selector,
+            current_catalog=lambda: view(skills.refresh() if catalog is None else catalog),
+        )
+        options = replace(self.options(), given_parameters=dict(parameters or {}))
+        return Session(view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services)
 
     def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
         """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""
         from metier.mcp import SkillWatcher
-        from metier.runtime import LazySelector, Session
+        from metier.runtime import Session
 
-        selectors: dict[int, LazySelector] = {}
+        selectors: dict[int, SkillSelector] = {}
 
-        def open_session(catalog: Catalog) -> Session:
+        def open_selector(catalog: Catalog) -> SkillSelector:
             # One selector for each catalog, of which only the newest is used.
             if id(catalog) not in selectors:
                 selectors.clear()
-                selectors[id(catalog)] = LazySelector(lambda: self.skills.selector_for(catalog))
-            services = self._services(None, kept=False, selector=selectors[id(catalog)])
+                selectors[id(catalog)] = self.skills.selector_for(catalog)
+            return selectors[id(catalog)]
+
+        def open_session(catalog: Catalog) -> Session:
+            services = self._services(None, kept=False, open_selector=open_selector)
             return Session(catalog, options=self.options(), services=services)
 
         return SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts), open_session
 
-    def _services(self, approve: ApprovalHook | None, *, kept: bool, selector: LazySelector) -> SessionServices:
+    def _services(
+        self, approve: ApprovalHook | None, *, kept: bool, open_selector: Callable[[Catalog], SkillSelector],
+        current_catalog: Callable[[], Catalog] | None = None,
+    ) -> SessionServices:  # fmt: skip
         from metier.runtime import EventBus, LazyRunner, MemorySessionStore, SessionServices
 
         bus = EventBus()
@@ -168,6 +190,7 @@ class Sessions:
             runner=LazyRunner(lambda: self.runner),
             permissions=self.permissions(approve),
             bus=bus,
-            selector=selector,
+            open_selector=open_selector,
+            current_catalog=current_catalog,
             remote_files=lambda entry: self.skills.remote_servers.files(entry),
         )

@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 __all__ = ["LocalSkills"]
 
 
+class _Search:
+    """The result of searching the disk, and what was made of it."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.state: object = None
+        """The SKILL.md files with their times and sizes, once they were compared."""
+        self.selector: Selector | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class LocalSkills:
     paths: Paths
@@ -84,8 +94,28 @@ class LocalSkills:
         return DiscoveryLimits(depth=number("skills.max_depth"), directories=number("skills.max_directories"))
 
     @cached_property
+    def _last_search(self) -> _Search:
+        return _Search(self.fresh_catalog())
+
+    @property
     def catalog(self) -> Catalog:
-        return self.fresh_catalog()
+        """The skills as they were when they were last searched; see `refresh`."""
+        return self._last_search.catalog
+
+    def refresh(self) -> Catalog:
+        """Returns the skills as they are on disk now: the same object if no SKILL.md was added, changed or removed."""
+        from metier.sources import find_skill_folders
+
+        last, limits = self._last_search, self.limits
+        roots = [place.root for place in self.places if not place.leads_to]
+        searches = [find_skill_folders(root, depth=limits.depth, directories=limits.directories) for root in roots]
+        state = [(sorted(search.found), sorted(search.invalid)) for search in searches]
+        if state != last.state:
+            catalog = self.fresh_catalog()
+            if catalog.entries != last.catalog.entries:
+                last.catalog, last.selector = catalog, None
+            last.state = state
+        return last.catalog
 
     def fresh_catalog(self) -> Catalog:
         """Searches the disk again."""
@@ -107,7 +137,7 @@ class LocalSkills:
         places = [place for place in self.places if not place.leads_to]
         return watch(places, self.fresh_catalog, stop=stop, files=files)
 
-    @cached_property
+    @property
     def loader(self) -> SkillLoader:
         from metier.sources import SkillLoader
 
@@ -119,10 +149,13 @@ class LocalSkills:
 
         return self.remote_servers.files(entry, offline=offline) if entry.source is Source.MCP else DiskFiles(entry.folder)
 
-    @cached_property
+    @property
     def selector(self) -> Selector:
         """Ranks the skills that a model may use."""
-        return self.selector_for(self.catalog)
+        last = self._last_search
+        if last.selector is None:
+            last.selector = self.selector_for(last.catalog)
+        return last.selector
 
     def selector_for(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
         """`semantic` overrides the setting. The index is kept in the cache folder."""

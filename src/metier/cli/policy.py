@@ -15,7 +15,7 @@ from metier.errors import MetierError, RefusedError, UsageError
 from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, approval_digest
 from metier.sources import DiskFiles
 
-from .core.approval import APPROVAL_HELP, APPROVAL_PROMPT, read_approval
+from .core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
 from .core.dispatch import command
 from .core.result import Result
 from .core.skill_argument import entry_named
@@ -111,7 +111,7 @@ def ask_on_terminal() -> ApprovalHook | None:
         return None
 
     def ask(question: Question) -> ApprovalAnswer:
-        click.echo(one_line(f"{question.skill} wants to use {question.request} ({question.reason})"), err=True)
+        click.echo("\n".join(question_lines(question)), err=True)
         while True:
             typed = click.prompt(APPROVAL_PROMPT, default="", show_default=False, prompt_suffix="", err=True)
             answer = read_approval(str(typed))

@@ -14,9 +14,10 @@ from metier.app import App
 from metier.errors import UnavailableError
 
 from .agent.fields import agent_names, parse_pairs
+from .chat.conversation import Conversation, agent_of, conversation_id
+from .chat.parameters import parameter_option, parse_parameters
 from .chat.preview import preview_lines
 from .chat.record import Listener, TurnRecord
-from .chat.slash import Conversation
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import one_line
@@ -31,8 +32,10 @@ _EXIT_STATUS = {TurnStatus.DONE: 0, TurnStatus.PREVIEW: 0, TurnStatus.LIMITED: 1
 @click.argument("query", nargs=-1, required=True, metavar="REQUEST")
 @click.option("--agent", default="", shell_complete=agent_names, help="Use this agent.")
 @click.option("--model", help="Use this model.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the latest conversation.")
 @click.option("--session", "session_id", metavar="ID", help="Continue this conversation.")
 @click.option("--skill", "skills", multiple=True, help="Activate this skill first; repeatable.")
+@parameter_option
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable in the agent's instructions."
 )
@@ -42,17 +45,23 @@ def run(
     query: tuple[str, ...],
     agent: str,
     model: str | None,
+    latest: bool,
     session_id: str | None,
     skills: tuple[str, ...],
+    parameters: tuple[str, ...],
     variables: tuple[str, ...],
 ) -> Result:
     """Run a single request with your skills.
 
     Selects and activates skills, asks the model, runs the tools it calls and prints the answer. `-` reads the request from
-    standard input. Without a model the prompt is shown instead. `metier chat --session ID` continues the conversation.
+    standard input. Without a model the prompt is shown instead. `metier chat --continue` continues the conversation.
     """
     text = request_text(query)
-    conversation = Conversation(app, agent=agent, model=model, session=session_id or None, variables=parse_pairs(variables))
+    session = conversation_id(app, session_id, latest=latest)
+    conversation = Conversation(
+        app, agent=agent or agent_of(app, session), model=model, session=session, variables=parse_pairs(variables),
+        parameters=parse_parameters(app, parameters),
+    )  # fmt: skip
     record = TurnRecord(text)
     live = sys.stdout.isatty() and not click.get_current_context().params["as_json"]
     listeners: list[Listener] = [record]
@@ -100,7 +109,7 @@ def _result(conversation: Conversation, record: TurnRecord, *, live: bool) -> Re
         "model": conversation.model_name,
         **row,
     }
-    notes = [*row["warnings"]]
+    notes = record.notes
     if status in (TurnStatus.LIMITED, TurnStatus.STOPPED):
         notes.append(f"{row['reason']}; {row['hint']}" if row["hint"] else row["reason"])
     if status is TurnStatus.PREVIEW:

@@ -40,7 +40,7 @@ def list_sessions(app: App) -> Result:
 def show(app: App, *, session_id: str) -> Result:
     """Show the active skills of a session: since when, activated by whom, and for how long."""
     session = find_session(app.sessions.store, session_id)
-    used = [each.usage for each in app.sessions.store.usage(session_id) if each.skill]
+    used = [each.usage for each in app.sessions.store.usage(session.id) if each.skill]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         yield f"{terminal.paint(one_line(session.id), 'bold')}  created {_local_time(session.created)}"

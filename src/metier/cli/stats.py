@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from metier.app import App
-from metier.runtime import Usage, UsageSummary, summarize_usage
+from metier.runtime import Usage, UsageSummary, complete_id, summarize_usage
 
 from .core.dispatch import command
 from .core.result import Result
@@ -31,7 +31,9 @@ def stats(app: App, *, session_id: str | None, days: int) -> Result:
 
     Usage is recorded on this machine only, as names and numbers.
     """
-    rows = app.sessions.store.usage(session_id or None)
+    store = app.sessions.store
+    session = (complete_id(session_id, (each.id for each in store.sessions())) or session_id) if session_id else None
+    rows = store.usage(session)
     summary = summarize_usage(rows, today=datetime.now(UTC).date(), days=days)
     data = {
         "days": days,

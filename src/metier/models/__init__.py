@@ -11,13 +11,20 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .choice import HOW_TO_SET_A_MODEL, PROVIDERS, ModelChoice, ModelProvider, choose_model
+    from .choice import HOW_TO_SET_A_MODEL, PROVIDERS, ModelChoice, ModelProvider, choose_model, likely_provider
     from .client import ChatModel, ModelClient, connect, load_client, read_tool_call, tool_definitions
     from .failures import RetryPolicy, Sleep, explain_failure, missing_extra, with_retries
     from .messages import ChatMessage, ChatRole, Message, ModelReply, ToolCall
 
 _EXPORTS = {
-    "metier.models.choice": ("HOW_TO_SET_A_MODEL", "PROVIDERS", "ModelChoice", "ModelProvider", "choose_model"),
+    "metier.models.choice": (
+        "HOW_TO_SET_A_MODEL",
+        "PROVIDERS",
+        "ModelChoice",
+        "ModelProvider",
+        "choose_model",
+        "likely_provider",
+    ),
     "metier.models.client": ("ChatModel", "ModelClient", "connect", "load_client", "read_tool_call", "tool_definitions"),
     "metier.models.failures": ("RetryPolicy", "Sleep", "explain_failure", "missing_extra", "with_retries"),
     "metier.models.messages": ("ChatMessage", "ChatRole", "Message", "ModelReply", "ToolCall"),
@@ -39,6 +46,7 @@ __all__ = [
     "choose_model",
     "connect",
     "explain_failure",
+    "likely_provider",
     "load_client",
     "missing_extra",
     "read_tool_call",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from metier.values import dataclass, field
 
-__all__ = ["HOW_TO_SET_A_MODEL", "PROVIDERS", "ModelChoice", "ModelProvider", "choose_model"]
+__all__ = ["HOW_TO_SET_A_MODEL", "PROVIDERS", "ModelChoice", "ModelProvider", "choose_model", "likely_provider"]
 
 HOW_TO_SET_A_MODEL = "set a model with `metier config set model.name openai:NAME` (or anthropic:NAME, ollama:NAME, …)"
 
@@ -53,6 +53,12 @@ class ModelChoice:
     @property
     def bare_name(self) -> str:
         return self.name.partition(":")[2] if self.provider else self.name
+
+
+def likely_provider(name: str) -> str:
+    """Returns the provider that a bare name is usually from, for a hint."""
+    starts = {"claude": "anthropic", "gemini": "google-gla", "llama": "ollama", "qwen": "ollama", "mistral": "mistral"}
+    return next((provider for start, provider in starts.items() if name.lower().startswith(start)), "openai")
 
 
 def choose_model(

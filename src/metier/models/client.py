@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from metier.errors import UsageError
 from metier.runtime import Tool
 
-from .choice import HOW_TO_SET_A_MODEL, ModelChoice
+from .choice import HOW_TO_SET_A_MODEL, ModelChoice, likely_provider
 from .failures import RetryPolicy, explain_failure, missing_extra, with_retries
 from .messages import ChatMessage, ChatRole, Message, ModelReply, ToolCall
 
@@ -166,7 +166,7 @@ def _connect(choice: ModelChoice) -> Model:
     if not choice.provider and not choice.base_url:
         raise UsageError(
             f"the model name {choice.name!r} has no provider",
-            hint="write openai:NAME, anthropic:NAME, ollama:NAME, or set model.base_url",
+            hint=f"write {likely_provider(choice.name)}:{choice.name}, or set model.base_url",
         )
     try:
         if choice.base_url and choice.provider in ("openai", "openai-chat"):

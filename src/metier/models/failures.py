@@ -74,8 +74,8 @@ def is_temporary(error: Exception) -> bool:
     if isinstance(error, exceptions.ModelRequestRejectedError | exceptions.ModelQuotaExceededError):
         return False
     if isinstance(error, exceptions.ModelConnectionError):
-        # A refused connection or an unknown host name stays one for the next seconds.
-        return not any(type(cause).__name__ == "ConnectError" for cause in _causes(error))
+        # A refused connection, an unknown host name and a silent address stay so for the next seconds.
+        return not any(type(cause).__name__ in ("ConnectError", "ConnectTimeout") for cause in _causes(error))
     return isinstance(error, exceptions.ModelAPIError | exceptions.UnexpectedModelBehavior)
 
 

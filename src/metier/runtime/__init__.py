@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         SelectionMade,
         SkillActivated,
         SkillDeactivated,
+        SkillsChanged,
         SkillShadowed,
         Subscriber,
         ToolCalled,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from .session import Session, activated_by
     from .session_options import LazyRunner, LazySelector, ScriptRunner, SessionOptions, SessionServices, SkillSelector
     from .skill_access import RemoteFiles, approval_digest
-    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, find_session
+    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
     from .tools.schema import Schema, object_schema
@@ -89,6 +90,7 @@ _EXPORTS = {
         "ScriptStarted",
         "SelectionMade",
         "SkillShadowed",
+        "SkillsChanged",
         "SkillActivated",
         "Subscriber",
         "ToolCalled",
@@ -155,6 +157,7 @@ _EXPORTS = {
         "SessionStore",
         "SqliteSessionStore",
         "StoredSession",
+        "complete_id",
         "find_session",
     ),
     "metier.runtime.telemetry": (
@@ -247,6 +250,7 @@ __all__ = [
     "SkillDeactivated",
     "SkillSelector",
     "SkillShadowed",
+    "SkillsChanged",
     "SqliteSessionStore",
     "StoredSession",
     "Subscriber",
@@ -267,6 +271,7 @@ __all__ = [
     "check_argument_limits",
     "check_health",
     "check_output_paths",
+    "complete_id",
     "error_reply",
     "error_text",
     "find_session",

@@ -126,4 +126,10 @@ def _safe_name(name: str) -> str:
 
 
 def _parameters(skill: Skill, given: Mapping[str, object], options: SessionOptions) -> dict[str, ParameterValue]:
-    return parameter_values(skill.manifest.extensions.parameters, options.parameters.get(skill.name, {}), given)
+    declared = skill.manifest.extensions.parameters
+    configured = dict(options.parameters.get(skill.name, {}))
+    for parameter in declared:
+        for name in (parameter.name, f"{skill.name}.{parameter.name}"):
+            if name in options.given_parameters:
+                configured[parameter.name] = options.given_parameters[name]
+    return parameter_values(declared, configured, given, skill=skill.name)

@@ -88,21 +88,25 @@ def fill(body: str, placeholders: Placeholders) -> str:
 
 
 def parameter_values(
-    declared: Sequence[Parameter], configured: Mapping[str, object], given: Mapping[str, object]
+    declared: Sequence[Parameter], configured: Mapping[str, object], given: Mapping[str, object], *, skill: str = ""
 ) -> dict[str, ParameterValue]:
     """Returns the value of each declared parameter: from the call, else from the configuration, else its default."""
+    of_skill = f" of {skill}" if skill else ""
     names = {parameter.name for parameter in declared}
     unknown = [name for name in given if name not in names]
     if unknown:
         raise BadArgumentsError(
-            f"unknown parameter {unknown[0]!r}",
+            f"unknown parameter {unknown[0]!r}{of_skill}",
             hint=f"it takes {', '.join(sorted(names))}" if names else "the skill declares no parameters",
         )
     values: dict[str, ParameterValue] = {}
     for parameter in declared:
         value = given.get(parameter.name, configured.get(parameter.name, parameter.default))
         if value is None:
-            raise BadArgumentsError(f"parameter {parameter.name!r} needs a value", hint=_parameter_hint(parameter))
+            raise BadArgumentsError(
+                f"parameter {parameter.name!r}{of_skill} needs a value",
+                hint=f"{_parameter_hint(parameter)}; {_ways_to_give(skill or 'SKILL', parameter.name)}",
+            )
         values[parameter.name] = _typed(parameter, value)
     return values
 
@@ -191,6 +195,11 @@ def _path(directory: str) -> str:
 
 def _as_text(value: ParameterValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _ways_to_give(skill: str, name: str) -> str:
+    setting = f"`metier config set skills.parameters.{skill}.{name} VALUE`"
+    return f"the user can give it with `/skill {skill} {name}=VALUE` in a chat, with `-p {name}=VALUE`, or with {setting}"
 
 
 def _parameter_hint(parameter: Parameter) -> str:

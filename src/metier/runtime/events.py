@@ -28,6 +28,7 @@ __all__ = [
     "SkillActivated",
     "SkillDeactivated",
     "SkillShadowed",
+    "SkillsChanged",
     "Subscriber",
     "ToolCalled",
 ]  # fmt: skip
@@ -59,7 +60,7 @@ class SkillDeactivated(Event):
     name: str
     path: str
     reason: str
-    """requested, limit, turn, missing, unneeded or cleared."""
+    """requested, limit, turn, missing, unneeded, cleared, or the state that makes it unusable, such as skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,19 @@ class ActionRefused(Event):
     what: str
     """Such as `Script(scripts/run.py)`."""
     rule: str = ""
+    reason: str = ""
+    """The sentence for the user, with a hint. Content."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillsChanged(Event):
+    """Skills appeared, changed or vanished on disk since the last turn."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    invalid: tuple[tuple[str, str], ...] = ()
+    """Skills that cannot be used any more, each with the reason."""
 
 
 Subscriber = Callable[[Event], Awaitable[None] | None]

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 from metier.catalog import Catalog, State
 from metier.disclosure import Disclosure
@@ -18,6 +19,7 @@ from metier.disclosure import render_active as active_block
 from metier.errors import MetierError, RefusedError
 from metier.selection import Match, Selection
 from metier.selection import MatchDecision as Choice
+from metier.sources import CatalogChange, ChangeKind, diff_catalogs
 from metier.spec import FileEntry, Skill
 from metier.values import dataclass, replace
 
@@ -46,7 +48,7 @@ from .content import SkillContent
 from .policy.permissions import PolicyDecision
 from .script_run import Outcome
 from .scripts.run_script import ScriptRequest, run_script
-from .session_options import SessionOptions, SessionServices
+from .session_options import LazySelector, SessionOptions, SessionServices, SkillSelector
 from .skill_access import SkillAccess
 from .store import SessionRows
 from .tool_errors import NotActiveError
@@ -77,7 +79,11 @@ class Session:
             self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
         )
         self._used: dict[str, None] = {}
-        self.set_catalog(catalog)
+        self.selector: SkillSelector | None = self.services.selector
+        """Finds skills of the current catalog."""
+        self.not_activated: dict[str, str] = {}
+        """The skills that the last selection chose and that could not be activated, each with the reason."""
+        self._use(catalog)
 
     @property
     def active(self) -> tuple[ActiveSkill, ...]:
@@ -100,7 +106,34 @@ class Session:
 
     def set_catalog(self, catalog: Catalog) -> None:
         """Replaces the catalog, as after a change on disk. Active skills that it no longer offers are deactivated."""
+        if self.services.selector is not None and self.services.open_selector is None:
+            self.selector = _selector_for(catalog, self.services.selector)
+        self._use(catalog)
+
+    def refresh(self) -> events.SkillsChanged | None:
+        """Takes over changes on disk: new, changed and deleted skills, and edited toolsets of active ones.
+
+        Emits and returns the event; None if no skill changed. Does nothing without `current_catalog` in the services.
+        """
+        if self.services.current_catalog is None:
+            return None
+        catalog = self.services.current_catalog()
+        changed = None
+        if catalog is not self.catalog:
+            differences = diff_catalogs(self.catalog, catalog)
+            changed = _skills_changed(differences, catalog, session=self.id, timestamp=self.services.clock())
+            self.emit(changed)
+            self.set_catalog(catalog)
+        for skill in self.active_skills():
+            if self.toolsets.unload_changed(skill):
+                self.load_toolsets(skill, ask=True)
+        return changed
+
+    def _use(self, catalog: Catalog) -> None:
         self.catalog = catalog
+        make = self.services.open_selector
+        if make is not None:
+            self.selector = LazySelector(lambda: make(catalog))
         self.skills = SkillAccess(catalog, self.services.remote_files)
         for entry in catalog.entries:
             if entry.state is State.SHADOWED:
@@ -115,7 +148,9 @@ class Session:
                 )
         with self.services.store.edit(self.id) as stored:
             stored.active, removed = remove_rows(stored.active, [row for row in stored.active if not self._is_offered(row)])
-        self._emit_deactivated(removed, "missing")
+        states = {entry.folder: str(entry.state) for entry in catalog.entries if entry.state is not State.ENABLED}
+        for row in removed:
+            self._emit_deactivated([row], states.get(row.folder, "missing"))
 
     def tools(self) -> tuple[Tool, ...]:
         """Returns the tools that a model can call now. They change with the active skills: call it again after every call."""
@@ -192,9 +227,9 @@ class Session:
         return active_block(shown, count=self.options.count)
 
     def select(self, query: str, limit: int | None = None) -> Selection:
-        if self.services.selector is None:
+        if self.selector is None:
             raise RefusedError("this session has no selector", rule="no-selector", hint="set selector in SessionServices")
-        selection = self.services.selector.select(query, limit, recent=[row.folder for row in self.active])
+        selection = self.selector.select(query, limit, recent=[row.folder for row in self.active])
         names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
         self.emit(
             events.SelectionMade(
@@ -211,13 +246,15 @@ class Session:
         """Activates the skills that fit, the best one last, so that it is evicted last."""
         fitting = [match for match in selection.selected if match.decision is Choice.ACTIVATE]
         chosen = fitting[: self.options.max_active]
+        most = f"at most {self.options.max_active} skills can be active; raise skills.max_active"
+        self.not_activated = {match.name: most for match in fitting[self.options.max_active :]}
         activated = []
         for match in reversed(chosen):
             try:
                 activated.append(self.activate(match.name, by=activated_by(match)))
-            except MetierError:
+            except MetierError as error:
                 # The user named none of these, so one that cannot be activated must not stop the others. The event is emitted.
-                continue
+                self.not_activated[match.name] = f"{error}; {error.hint}"
         return tuple(activated)
 
     def resources(self, name: str, folder: str = "") -> tuple[FileEntry, ...]:
@@ -359,7 +396,12 @@ class Session:
     def _emit_refused(self, name: str, what: str, error: MetierError) -> None:
         rule = error.rule if isinstance(error, RefusedError) else error.code
         known = name if name in self.catalog else ""
-        self.emit(events.ActionRefused(session=self.id, timestamp=self.services.clock(), name=known, what=what, rule=rule))
+        reason = f"{error}; {error.hint}"
+        self.emit(
+            events.ActionRefused(
+                session=self.id, timestamp=self.services.clock(), name=known, what=what, rule=rule, reason=reason
+            )
+        )
 
     def _emit_deactivated(self, removed: Iterable[ActiveSkill], reason: str) -> None:
         for row in removed:
@@ -386,6 +428,35 @@ class ToolPermissions:
         """Returns allow, ask or deny. `argument` is the command of a shell, else a path or a name."""
         requesters = [self.session.skills.requester(skill) for skill in self.session.active_skills()]
         return self.session.services.permissions.check(tool, argument, skills=requesters)
+
+
+def _selector_for(catalog: Catalog, former: SkillSelector) -> SkillSelector:
+    """Returns a selector over a new catalog. One of another class is the caller's to keep current."""
+    # Imported here: numpy costs 80 ms, and few sessions get another catalog.
+    from metier.selection import Selector
+    from metier.sources import open_selector
+
+    if not isinstance(former, Selector):
+        return former
+    return LazySelector(lambda: open_selector([entry for entry in catalog if entry.is_for_models], None))
+
+
+def _skills_changed(
+    changes: Iterable[CatalogChange], catalog: Catalog, *, session: str, timestamp: datetime
+) -> events.SkillsChanged:
+    """Names what a user would notice: a skill that is hidden by another one is not mentioned."""
+    names: dict[ChangeKind, list[str]] = {kind: [] for kind in ChangeKind}
+    invalid = []
+    for change in changes:
+        entry = change.entry
+        if change.kind is not ChangeKind.REMOVED and entry.state in (State.SKIPPED, State.UNAVAILABLE):
+            invalid.append((entry.name, entry.reason))
+        elif change.kind is ChangeKind.REMOVED or catalog.get(entry.name) is entry:
+            names[change.kind].append(entry.name)
+    return events.SkillsChanged(
+        session=session, timestamp=timestamp, added=tuple(names[ChangeKind.ADDED]), invalid=tuple(invalid),
+        changed=tuple(names[ChangeKind.CHANGED]), removed=tuple(names[ChangeKind.REMOVED]),
+    )  # fmt: skip
 
 
 def activated_by(match: Match) -> ActivatedBy:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Protocol
 
+from metier.catalog import Catalog
 from metier.disclosure import TokenCounter
 from metier.selection import Selection
 from metier.spec import MAX_RESOURCE_BYTES, estimate_tokens
@@ -59,6 +60,8 @@ class SessionOptions:
     """Offer each script as a tool of its own, besides run_skill_script."""
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Configured values of parameters, by skill and name."""
+    given_parameters: Mapping[str, object] = field(default_factory=dict)
+    """Values for every skill that declares a parameter of that name, or for one as `SKILL.NAME`. They replace `parameters`."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of scripts."""
     limits: Limits = field(default_factory=Limits)
@@ -77,6 +80,10 @@ class SessionServices:
     bus: EventBus = field(default_factory=EventBus)
     selector: SkillSelector | None = None
     """Without one, search_skills is not offered."""
+    open_selector: Callable[[Catalog], SkillSelector] | None = None
+    """Makes the selector, again for each new catalog. It takes precedence over `selector`."""
+    current_catalog: Callable[[], Catalog] | None = None
+    """Returns the skills as they are on disk now, and the same object while nothing has changed. See `Session.refresh`."""
     remote_files: OpenRemoteFiles | None = None
     """Opens skills on other servers. Without it, they cannot be used."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)

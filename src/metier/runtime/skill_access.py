@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from metier.archive import digest_of_hashes, file_hashes
 from metier.catalog import Catalog, Entry, Source, State
 from metier.errors import MetierError, SkillNotFoundError, UnavailableError
-from metier.sources import DiskFiles, SkillLoader, hash_folder
+from metier.sources import DiskFiles, SkillLoader, hash_folder, unusable
 from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileEntry, Files, OwnFiles, Skill, load, split_document
 from metier.values import replace
 
@@ -67,6 +67,8 @@ class SkillAccess:
             and entry is not None
             and entry.state is State.ENABLED
         )
+        if entry is None and by is not ActivatedBy.MODEL:
+            raise unusable(self.catalog, name)
         if entry is None or (closed and not entry.is_for_models):
             raise SkillNotFoundError(
                 name, known=(each.name for each in self.for_models), hint=_MODEL_HINT if by is ActivatedBy.MODEL else ""

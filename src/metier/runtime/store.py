@@ -9,23 +9,28 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Protocol
 
-from metier.errors import NotFoundError
+from metier.errors import AmbiguousError, NotFoundError
 from metier.values import dataclass
 
 from .activation import ActivatedBy, ActivationMode, ActiveSkill
 from .database import Database
 from .usage import Usage, UsageRow
 
-__all__ = ["MemorySessionStore", "SessionRows", "SessionStore", "SqliteSessionStore", "StoredSession", "find_session"]
+__all__ = [
+    "MemorySessionStore", "SessionRows", "SessionStore", "SqliteSessionStore", "StoredSession", "complete_id", "find_session",
+]  # fmt: skip
 
+_MADE_ID = re.compile(r"[0-9a-f]{12}")
+_SHORT_ID = re.compile(r"[0-9a-f]{4,11}")
 _VERSION = 1
 _COLUMNS = tuple(each.name for each in fields(Usage))
 _SCHEMA = f"""
@@ -182,10 +187,26 @@ class SqliteSessionStore:
         self._db.close()
 
 
+def complete_id(typed: str, known: Iterable[str]) -> str | None:
+    """Returns the id that was typed, in full or shortened; None if there is none. AmbiguousError if several begin so.
+
+    Only ids that we made can be shortened, to 4 or more letters: a name that the user chose is always typed in full.
+    """
+    ids = list(known)
+    if typed in ids:
+        return typed
+    matching = [each for each in ids if _SHORT_ID.fullmatch(typed) and _MADE_ID.fullmatch(each) and each.startswith(typed)]
+    if len(matching) > 1:
+        raise AmbiguousError(f"several ids begin with {typed!r}", hint=f"type more of it: {', '.join(sorted(matching)[:5])}")
+    return matching[0] if matching else None
+
+
 def find_session(store: SessionStore, session: str) -> StoredSession:
-    for stored in store.sessions():
-        if stored.id == session:
-            return stored
+    """Returns the session with this id, which may be shortened."""
+    sessions = {stored.id: stored for stored in store.sessions()}
+    found = complete_id(session, sessions)
+    if found is not None:
+        return sessions[found]
     raise NotFoundError(f"unknown session {session!r}", hint="see `metier session list`")
 
 

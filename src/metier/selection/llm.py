@@ -1,12 +1,14 @@
 """`LlmSelector`: a language model chooses from the shortlist of the local selector.
 
-The answer is parsed strictly: names from the shortlist, separated by commas, or "none". After any other answer (prose, an
-unknown name, an exception of the model client) the local selection is returned.
+Names of the shortlist are read from the answer in any usual form: separated by commas, a list, JSON or a sentence. Unknown
+names are ignored. If no name can be read, or the model client raises, the local selection is returned with a note that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from metier.values import replace
@@ -18,6 +20,10 @@ __all__ = ["LlmSelector", "LocalSelector", "TextModel", "parse_names", "selectio
 _SHORTLIST = 30
 """Skills shown to the model: the right one is rarely missing, and the prompt stays short."""
 _CHOSEN = 0.9
+_NONE = re.compile(r"\W*(?:none|no (?:\w+ )?skills?)\b", re.IGNORECASE)
+_FENCE = re.compile(r"^\s*```\w*\s*\n(.*?)\n\s*```\s*$", re.DOTALL)
+_CLAUSE = re.compile(r"[.;!?](?:\s|$)|\n|\bbut\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|no|never|without|neither|nor|instead of|rather than)\b|n['’]t\b", re.IGNORECASE)
 
 
 class TextModel(Protocol):
@@ -46,14 +52,14 @@ class LlmSelector:
             return fallback
         try:
             answer = self._model(selection_prompt(query, shortlist))
-        except Exception:  # the caller's model client may raise anything
-            return fallback
+        except Exception as error:  # the caller's model client may raise anything
+            return replace(fallback, note=f"the model could not choose skills: {_one_line(str(error)) or type(error).__name__}")
         offered: dict[str, Match] = {}
         for match in shortlist:
             offered.setdefault(match.name, match)
         names = parse_names(answer, offered)
         if names is None:
-            return fallback
+            return replace(fallback, note=f"the model named no known skill: {_one_line(str(answer))[:80]!r}")
         chosen = [_choose(offered[name]) for name in names[:most]]
         taken = {match.id for match in chosen}
         rest = tuple(match for match in shortlist if match.id not in taken)
@@ -71,17 +77,41 @@ def selection_prompt(query: str, matches: Iterable[Match]) -> str:
 
 
 def parse_names(answer: object, offered: Iterable[str]) -> list[str] | None:
-    """Returns the chosen names without duplicates; None if the answer has another form."""
+    """Returns the chosen names without duplicates, in order; None if the answer names no skill and does not say "none"."""
     if not isinstance(answer, str):
         return None
-    text = answer.strip().strip(".").strip()
-    if text.lower().strip("\"'") == "none":
+    fenced = _FENCE.match(answer)
+    text = fenced[1] if fenced else answer
+    known = dict.fromkeys(offered)
+    document = _json(text)
+    if document is not None:
+        names = [word for word in _strings(document) if word in known]
+        return list(dict.fromkeys(names)) if names or not any(_strings(document)) else None
+    if not known or _NONE.match(text):
         return []
-    known = set(offered)
-    names = [part.strip().strip("\"'`") for part in text.split(",")]
-    if not all(name in known for name in names):
+    # The longest first, so that `pdf-forms` is not read as `pdf`.
+    words = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w-])(?:{words})(?![\w-])")
+    clauses = [(bool(_NEGATION.search(pattern.sub("", clause))), pattern.findall(clause)) for clause in _CLAUSE.split(text)]
+    chosen = dict.fromkeys(name for negated, names in clauses if not negated for name in names)
+    return list(chosen) if any(names for _, names in clauses) else None
+
+
+def _json(text: str) -> object:
+    try:
+        document: object = json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    return list(dict.fromkeys(names))
+    return document
+
+
+def _strings(document: object) -> Iterator[str]:
+    """The texts of a JSON value. Of an object, the values: `{"skills": ["pdf"]}`."""
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, list | dict):
+        for each in document.values() if isinstance(document, dict) else document:
+            yield from _strings(each)
 
 
 def _choose(match: Match) -> Match:

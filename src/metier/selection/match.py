@@ -69,6 +69,8 @@ class Selection:
     """The next best, which were not selected."""
     considered: int = 0
     """Number of skills that were searched."""
+    note: str = ""
+    """For the user, if the skills could not be chosen as configured."""
 
     def __iter__(self) -> Iterator[Match]:
         return iter(self.selected)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .disk_files import DiskFiles
     from .folder_hashes import hash_folder
     from .grants import Grant, Grants
-    from .loader import SkillLoader, load_folder
+    from .loader import SkillLoader, load_folder, unusable
     from .local_machine import LocalMachine, find_command, safe_environment
     from .metadata_cache import MetadataCache
     from .project_paths import inner_file, inner_folder, open_folder
@@ -71,6 +71,7 @@ __all__ = [
     "safe_environment",
     "select",
     "standard_folders",
+    "unusable",
     "watch",
     "write_skill_folder",
 ]
@@ -92,7 +93,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.disk_files": ("DiskFiles",),
             "metier.sources.folder_hashes": ("hash_folder",),
             "metier.sources.project_paths": ("inner_file", "inner_folder", "open_folder"),
-            "metier.sources.loader": ("SkillLoader", "load_folder"),
+            "metier.sources.loader": ("SkillLoader", "load_folder", "unusable"),
             "metier.sources.local_machine": ("LocalMachine", "find_command", "safe_environment"),
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.regular_file": ("open_regular", "read_regular"),

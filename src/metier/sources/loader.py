@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from metier.catalog import Catalog, Entry, State
-from metier.errors import RefusedError, UnavailableError
+from metier.errors import InvalidSkillError, MetierError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.spec import MAX_RESOURCE_BYTES, Manifest, Skill, load, resource_path
 from metier.values import replace
 
 from .disk_files import DiskFiles
 
-__all__ = ["SkillLoader", "load_folder"]
+__all__ = ["SkillLoader", "load_folder", "unusable"]
 
 
 class SkillLoader:
@@ -34,7 +34,9 @@ class SkillLoader:
         return DiskFiles(self._usable(name).folder).read(resource_path(path), limit=limit)
 
     def _usable(self, name: str) -> Entry:
-        entry = self.catalog[name]
+        entry = self.catalog.get(name)
+        if entry is None:
+            raise unusable(self.catalog, name)
         if entry.state is State.UNAVAILABLE:
             raise UnavailableError(
                 f"{name} cannot be used here: {entry.reason}", hint="install what is missing", retryable=False
@@ -43,9 +45,30 @@ class SkillLoader:
             raise RefusedError(
                 f"{name} is {entry.state}: {entry.reason}",
                 rule=f"skill-{entry.state}",
-                hint=f"see `metier skill show {name}`",
+                hint=_ENABLE.format(name) if entry.state is State.DISABLED else f"see `metier skill show {name}`",
             )
         return entry
+
+
+_ENABLE = "enable it with `metier skill enable {0}`, or see `metier skill show {0}`"
+
+
+def unusable(catalog: Catalog, name: str) -> MetierError:
+    """Returns the error for a name that no usable skill has: it is invalid, in an untrusted folder, or unknown."""
+    for entry in catalog.entries:
+        if entry.name != name:
+            continue
+        if entry.state is State.UNTRUSTED:
+            return RefusedError(
+                f"{name} is in a folder that you do not trust: {entry.folder}", rule="skill-untrusted",
+                hint="read it, then run `metier trust` in that project",
+            )  # fmt: skip
+        if entry.state is State.SKIPPED:
+            return InvalidSkillError(
+                f"{name} is not a valid skill: {entry.reason}", report=entry.report,
+                hint=f"run `metier skill validate {name}` for every problem and its place",
+            )  # fmt: skip
+    return SkillNotFoundError(name, known=[entry.name for entry in catalog])
 
 
 def load_folder(folder: str | os.PathLike[str]) -> Skill:

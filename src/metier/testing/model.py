@@ -67,6 +67,8 @@ class ModelAnswer:
     pause: float = 0.0
     """Seconds between the chunks of a stream."""
     fault: StreamFault | None = None
+    cut_off: bool = False
+    """The answer ends at the limit of tokens for one answer."""
     tokens: tuple[int, int] | None = None
     """Of the request and of the answer; without them, a quarter of the characters."""
 

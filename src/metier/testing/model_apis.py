@@ -76,7 +76,7 @@ class ChatCompletions:
         return {"id": "chatcmpl-scripted", "object": kind, "created": 0, "model": body.get("model")}
 
     def _why(self, said: ModelAnswer) -> str:
-        return "tool_calls" if said.calls else "stop"
+        return "length" if said.cut_off else "tool_calls" if said.calls else "stop"
 
     def _usage(self, said: ModelAnswer, body: Body) -> Body:
         asked, answered = _tokens(said, body)
@@ -109,7 +109,10 @@ class Responses:
             "input_tokens": asked, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
             "output_tokens": answered, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": asked + answered,
         }  # fmt: skip
-        return {**self._head(body, "completed"), "output": list(self._output(said, body)), "usage": usage}
+        head = self._head(body, "incomplete" if said.cut_off else "completed")
+        if said.cut_off:
+            head["incomplete_details"] = {"reason": "max_output_tokens"}
+        return {**head, "output": list(self._output(said, body)), "usage": usage}
 
     def stream(self, said: ModelAnswer, body: Body) -> Iterator[bytes]:
         for number, event in enumerate(self._events(said, body)):
@@ -137,7 +140,8 @@ class Responses:
                 named = {"name": item["name"], "arguments": item["arguments"]}
                 yield {"type": "response.function_call_arguments.done", **where, **named}
             yield {"type": "response.output_item.done", "output_index": index, "item": item}
-        yield {"type": "response.completed", "response": self.whole(said, body)}
+        ended = "response.incomplete" if said.cut_off else "response.completed"
+        yield {"type": ended, "response": self.whole(said, body)}
 
     def _items(self, body: Body) -> list[Body]:
         given = body.get("input")
@@ -214,7 +218,7 @@ class Messages:
         return {**fixed, "model": body.get("model")}
 
     def _why(self, said: ModelAnswer) -> str:
-        return "tool_use" if said.calls else "end_turn"
+        return "max_tokens" if said.cut_off else "tool_use" if said.calls else "end_turn"
 
     def _content(self, said: ModelAnswer, body: Body) -> Iterator[Body]:
         if said.text:

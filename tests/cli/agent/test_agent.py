@@ -77,7 +77,38 @@ def test_skills_are_added_and_removed(agent_shell: Shell) -> None:
     agent_shell("agent", "skill", "add", "clerk", "nope").failed(3, "no skill is named 'nope'")
     agent_shell("agent", "skill", "remove", "clerk", "nope").failed(3, "does not have the skill 'nope'", "pdf, zip, csv")
     last = agent_shell("agent", "skill", "remove", "clerk", "csv", "pdf", "zip")
-    assert (last.code, "every skill" in last.err) == (0, True)
+    assert (last.code, "--skills ''` allows every skill" in last.err) == (0, True)
+    assert agent_shell("agent", "skill", "list", "clerk").ok().out == "No skills\n"
+    assert agent_shell("agent", "show", "clerk", "--json").data["skills"] == []
+    agent_shell("agent", "edit", "clerk", "--skills", "").ok()
+    assert agent_shell("agent", "show", "clerk", "--json").data["skills"] is None
+    agent_shell("agent", "skill", "remove", "clerk", "pdf").failed(3, "may use every skill", "--skills")
+
+
+def test_an_agent_may_have_no_skills(agent_shell: Shell) -> None:
+    agent_shell("agent", "create", "plain", "--no-skills").ok()
+    data = agent_shell("run", "--agent", "plain", "fill in the pdf", "--json").data
+    assert (data["status"], data["selected"], data["active"]) == ("preview", [], [])
+    agent_shell("agent", "create", "both", "--no-skills", "--skills", "pdf").failed(2, "contradict")
+
+
+def test_adding_a_skill_twice_says_so(agent_shell: Shell) -> None:
+    assert agent_shell("agent", "skill", "add", "clerk", "pdf").ok().out == "Agent clerk already has pdf (v1)\n"
+
+
+def test_a_skill_that_was_added_by_ref_is_removed_by_name(agent_shell: Shell, tmp_path: Path) -> None:
+    elsewhere = skill_folder(tmp_path / "elsewhere", "csv")
+    agent_shell("agent", "skill", "add", "clerk", str(elsewhere)).ok()
+    agent_shell("agent", "skill", "remove", "clerk", "csv").ok()
+    assert agent_shell("agent", "show", "clerk", "--json").data["skills"] == ["pdf", "zip"]
+
+
+def test_a_model_without_a_provider_is_refused_at_once(agent_shell: Shell) -> None:
+    agent_shell("agent", "create", "old", "--model", "gpt-4").failed(2, "'gpt-4' has no provider", "--model openai:gpt-4")
+    agent_shell("agent", "show", "old").failed(3, "unknown agent 'old'")
+    agent_shell("agent", "edit", "clerk", "--model", "claude-x").failed(2, "--model anthropic:claude-x")
+    agent_shell("agent", "create", "own", "--model", "gpt-4", "--base-url", "http://127.0.0.1:9/v1").ok()
+    agent_shell("agent", "create", "new", "--model", "gpt-4", "--provider", "openai").ok()
 
 
 def test_a_missing_skill_is_reported_and_never_skipped_silently(agent_shell: Shell) -> None:

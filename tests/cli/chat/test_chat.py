@@ -111,7 +111,7 @@ def test_commands_and_messages_may_be_mixed(shell: Shell) -> None:
     ]  # fmt: skip
     assert "● word-count is active" in entries[0]["lines"][0]
     assert entries[1]["active"] == ["word-count"]
-    assert entries[3]["lines"][0].startswith("1 requests, ")
+    assert entries[3]["lines"][0].startswith("1 request, ")
 
 
 def test_every_command_answers(shell: Shell) -> None:
@@ -123,7 +123,7 @@ def test_every_command_answers(shell: Shell) -> None:
     assert "word-count_count" in lines["/tools"]
     assert "✓ word-count" in lines["/why"]
     assert "keyword 'count'" in lines["/why"]
-    assert "word-count: 1 activations" in lines["/usage"]
+    assert "word-count: 1 activation," in lines["/usage"]
     assert lines["/model"] == "model: gpt-4o"
     assert "/unskill NAME" in lines["/help"]
     assert "count them" in lines["/search COUNT"]
@@ -190,3 +190,148 @@ def test_a_missing_extra_is_one_sentence(shell: Shell, tmp_path: Path) -> None:
     # Without a model nothing of it is needed.
     ran = shell.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden"), "METIER_MODEL_NAME": None})
     assert ran.code == 0
+
+
+NEEDY = "parameters:\n  city: {type: string, description: The city}\n  days: {type: integer, default: 1}\n"
+
+
+def test_a_skill_that_was_picked_and_not_activated_says_why(shell: Shell) -> None:
+    shell.skill("weather", description="Shows the weather. Use when the user asks for the weather.", head=NEEDY)
+    ran = shell("run", "show me the weather")
+    assert (ran.code, ran.out) == (0, "You said **show me the weather**.\n")
+    assert "weather was not activated: parameter 'city' of weather needs a value" in ran.err
+    data = shell("run", "show me the weather", "--json").data
+    (refused,) = data["refused"]
+    assert (refused["name"], refused["what"], refused["rule"]) == ("weather", "activate", "bad-arguments")
+    assert data["activated"] == []
+    lines = shell("chat", "--json", stdin=typed(shell, "show me the weather\n/why\n")).data["entries"][1]["lines"]
+    assert lines[0].startswith("✗ weather")
+    assert "not activated: parameter 'city' of weather needs a value" in lines[1]
+
+
+def test_parameters_are_given_in_the_chat(shell: Shell) -> None:
+    shell.skill("weather", body="For ${city}, ${days} days: $ARGUMENTS\n", head=NEEDY)
+    text = "/skill weather city='New York' days=3 in Celsius\nhello\n"
+    (command, turn) = shell("chat", "--json", stdin=typed(shell, text)).data["entries"]
+    assert "● weather is active" in command["lines"][0]
+    assert "For New York, 3 days: in Celsius" in turn["prompt"]["text"]
+    (_, turn) = shell("chat", "--json", stdin=typed(shell, "/weather city=Paris is it warm?\n")).data["entries"]
+    assert turn["message"] == "is it warm?"
+    assert "For Paris, 1 days: is it warm?" in turn["prompt"]["text"]
+    (wrong,) = shell("chat", "--json", stdin=typed(shell, "/skill weather town=Paris\n")).data["entries"]
+    assert "unknown parameter 'town' of weather; it takes city, days" in wrong["lines"][0]
+    (missing,) = shell("chat", "--json", stdin=typed(shell, "/skill weather\n")).data["entries"]
+    assert "`/skill weather city=VALUE`" in missing["lines"][0]
+
+
+def test_parameters_are_given_by_an_option_and_by_the_configuration(shell: Shell) -> None:
+    shell.skill("weather", body="For ${city}, ${days} days\n", head=NEEDY)
+    data = shell("run", "-p", "city=Rome", "-p", "weather.days=2", "--skill", "weather", "hello", "--json").data
+    assert "For Rome, 2 days" in data["prompt"]["text"]
+    shell("run", "-p", "ctiy=Rome", "hello").failed(2, "no skill has a parameter 'ctiy'", "did you mean 'city'?")
+    shell("run", "-p", "city", "hello").failed(2, "'city' is not NAME=VALUE")
+    assert shell("config", "set", "skills.parameters.weather.city", "Oslo").code == 0
+    assert shell("config", "get", "skills.parameters.weather.city").ok().out == "Oslo\n"
+    data = shell("chat", "-p", "days=5", "--json", stdin=typed(shell, "use $weather\n")).data
+    assert "For Oslo, 5 days" in data["entries"][0]["prompt"]["text"]
+    assert shell("config", "unset", "skills.parameters.weather.city").code == 0
+    assert shell("config", "get", "skills.parameters.weather.city").ok().out == "-\n"
+
+
+def test_the_latest_conversation_is_continued_and_ids_may_be_short(shell: Shell) -> None:
+    shell("run", "hello", "--continue").failed(3, "no conversation to continue", "metier chat")
+    first = shell("run", "one", "--skill", "word-count", "--json").data["session"]
+    second = shell("run", "two", "--json").data["session"]
+    assert shell("run", "three", "-c", "--json").data["session"] == second
+    assert shell("run", "four", "--session", first[:6], "--json").data["session"] == first
+    assert shell("chat", "--continue", "--json", stdin=typed(shell, "five\n")).data["session"] == first
+    assert shell("chat", "--resume", second[:4], "--json", stdin=typed(shell, "six\n")).data["session"] == second
+    assert [turn["message"] for turn in shell("chat", "--export", first[:5], "--json").data["turns"]] == ["one", "four", "five"]
+    assert shell("session", "show", first[:5], "--json").data["id"] == first
+    shell("chat", "--export", first[:3]).failed(3, "unknown conversation")
+    shell("chat", "--resume", stdin=typed(shell, "x\n")).failed(2, "name the conversation", "--continue")
+    lines = shell("chat", "--json", stdin=typed(shell, f"/resume {first[:4]}\n")).data["entries"][0]["lines"]
+    assert lines[-1] == "You said **five**."
+    assert shell("chat", "--delete", first[:5]).ok().out == f"Deleted conversation {first}\n"
+
+
+def test_an_id_that_the_user_chose_is_never_taken_for_a_short_one(shell: Shell) -> None:
+    shell("run", "one", "--session", "work-2")
+    assert shell("run", "two", "--session", "work", "--json").data["session"] == "work"
+
+
+@pytest.mark.parametrize("way", ["/skill {}", "/{}"])
+def test_a_skill_that_cannot_be_used_says_why(shell: Shell, way: str) -> None:
+    shell.skill("off")
+    shell("skill", "disable", "off")
+    (shell.skill("broken") / "SKILL.md").write_text("---\nname: broken\n---\n")
+    untrusted = shell.project / ".claude/skills/local"
+    untrusted.mkdir(parents=True)
+    (untrusted / "SKILL.md").write_text("---\nname: local\ndescription: Does it. Use when asked.\n---\nDo it.\n")
+
+    def said(name: str) -> str:
+        (entry,) = shell("chat", "--json", stdin=typed(shell, way.format(name))).data["entries"]
+        return str(entry["lines"][0])
+
+    assert "off is disabled" in said("off")
+    assert "`metier skill enable off`" in said("off")
+    assert "broken is not a valid skill: " in said("broken")
+    assert "`metier skill validate broken`" in said("broken")
+    assert "local is in a folder that you do not trust" in said("local")
+    assert "`metier trust`" in said("local")
+
+
+def test_an_unusable_skill_that_a_message_names_is_not_ignored(shell: Shell) -> None:
+    (shell.skill("broken") / "SKILL.md").write_text("---\nname: broken\n---\n")
+    shell("run", "please use $broken").failed(4, "broken is not a valid skill")
+    shell("skill", "activate", "broken").failed(1, "broken is not a valid skill")
+
+
+def test_skills_are_listed_by_page_and_by_word(shell: Shell) -> None:
+    for number in range(40):
+        shell.skill(f"tool-{number:02}")
+    shell.skill("pdf", description="Fills in forms. Use when there is a form.")
+    text = "/skills\n/skills 2\n/skills pdf\n/skills forms\n/skills nothing\n/skills 9\n"
+    first, second, *found, none, wrong = [
+        entry["lines"] for entry in shell("chat", "--json", stdin=typed(shell, text)).data["entries"]
+    ]
+    assert len(first) == 31
+    assert first[-1] == "Page 1 of 2, 42 skills; /skills 2 has the next. Use /skill NAME to activate one"
+    assert second[-1] == "Page 2 of 2, 42 skills. Use /skill NAME to activate one"
+    assert [[line.split()[0] for line in lines[:-1]] for lines in found] == [["pdf"], ["pdf"]]
+    assert none == ["No skill mentions 'nothing'"]
+    assert wrong == ["there is no page 9; /skills has 2 pages"]
+
+
+def test_a_skill_that_appears_during_a_chat_is_used_at_once(shell: Shell, model: ModelServer) -> None:
+    def write(request: ModelRequest) -> ModelAnswer:
+        if "write" in request.user:
+            shell.skill("late", description="Sings shanties. Use when the user wants a shanty.")
+        return says("ok")
+
+    with ModelServer(write) as writer:
+        text = "please write it\n/skills\nsing a shanty\n"
+        _, listed, turn = shell(
+            "chat", "--json", stdin=typed(shell, text), METIER_MODEL_BASE_URL=writer.url
+        ).data["entries"]  # fmt: skip
+    assert any("late" in line for line in listed["lines"])
+    assert turn["active"] == ["late"]
+
+
+def test_an_answer_that_is_cut_off_is_marked(shell: Shell) -> None:
+    with ModelServer(lambda _: says("Once upon a", cut_off=True)) as model:
+        ran = shell("run", "a story", METIER_MODEL_BASE_URL=model.url)
+        data = shell("run", "a story", "--json", METIER_MODEL_BASE_URL=model.url).envelope["data"]
+        piped = shell("chat", stdin=typed(shell, "a story"), METIER_MODEL_BASE_URL=model.url)
+    assert (ran.code, ran.out) == (1, "Once upon a\n")
+    assert "the answer was cut off at the model's limit" in ran.err
+    assert (data["status"], "cut off" in data["reason"]) == ("limited", True)
+    assert "cut off" in piped.err
+
+
+def test_later_messages_without_a_model_are_short(shell: Shell) -> None:
+    ran = shell(
+        "chat", stdin=typed(shell, "count them\n/usage\ncount more\n"), METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None
+    )
+    assert ran.out.count("### word-count") == 1
+    assert "/prompt shows them" in ran.out

@@ -132,6 +132,9 @@ def test_the_answer_arrives_while_it_is_written_and_ctrl_c_stops_it_not_the_prog
     screen.press("C-c")
     shown = screen.until(r"stopped by the user[\s\S]*\n> *\n")
     assert shown.count("and so on") < 400
+    assert shown.count("It begins here.") == 1
+    # The paragraph that was cut off begins once: what follows an empty line starts a paragraph.
+    assert len(re.findall(r"(?m)^ *\n *and so on", shown)) == 1
     screen.type("still there?")
     screen.until(r"still there\?[\s\S]*and that is all")
     assert not screen.has_ended()
@@ -152,9 +155,8 @@ def test_at_the_prompt_ctrl_c_only_clears_and_ctrl_d_quits(shell: Shell, screens
 def test_an_approval_is_asked_in_between(shell: Shell, screens: list[Screen], key: str, ran: bool) -> None:
     screen = started(screens, shell, METIER_POLICY_SCRIPTS="ask")
     screen.type("please count the words")
-    screen.until(
-        r"\? word-count wants to use Script\(scripts/count\.py\)[\s\S]*Allow\? \[y\]es once, \[a\]lways, \[n\]o, \[\?\] help:"
-    )
+    screen.until(r"\? word-count wants to use Script\(scripts/count\.py\)[\s\S]*\$ scripts/count\.py 'one two three'")
+    screen.until(r"Allow\? \[y\]es once, \[a\]lways, \[n\]o, \[\?\] help:")
     screen.type("?")
     screen.until(r"a, always  allow it until the skill changes")
     screen.type(key)
@@ -193,11 +195,11 @@ def test_a_conversation_is_gone_on_with(shell: Shell, screens: list[Screen]) -> 
     first.type("please count the words")
     first.until(r"and that is all[\s\S]*\n> *\n")
     first.press("C-d")
-    found = re.search(r"metier chat --session (\w+)", first.until(r"metier chat --session \w+"))
-    assert found is not None
-    second = Screen(shell, "chat", "--session", found[1])
+    first.until(r"metier chat --continue`, or later with `metier chat --resume \w{8}`")
+    second = Screen(shell, "chat", "--continue")
     screens.append(second)
-    second.until(r"1 turn so far; active skills: word-count[\s\S]*> please count the words")
+    shown = second.until(r"1 turn so far; active skills: word-count[\s\S]*> please count the words[\s\S]*and that is all")
+    assert "**" not in shown
     second.type("and more")
     second.until(r"You said:[\s\S]*and more[\s\S]*and that is all")
 
@@ -207,5 +209,18 @@ def test_without_a_model_it_shows_what_one_would_receive(shell: Shell, screens: 
     screen = started(screens, shell)
     assert "No model is set" in screen.text
     screen.type("please count the words")
-    shown = screen.until(r"A model would receive about [\d,]+ tokens[\s\S]*metier config set model\.name")
-    assert "### word-count" in shown
+    shown = screen.until(r"A model would receive about [\d,]+ tokens before your message; /prompt shows them")
+    assert "### word-count" not in shown
+    screen.type("/prompt")
+    screen.until(r"### word-count")
+
+
+def test_a_conversation_is_picked_from_a_list(shell: Shell, screens: list[Screen]) -> None:
+    shell("run", "the first one")
+    shell("run", "the second one")
+    screen = Screen(shell, "chat", "--resume")
+    screens.append(screen)
+    screen.until(r"Which conversation\?[\s\S]*the second one[\s\S]*the first one")
+    screen.press("Down")
+    screen.press("Enter")
+    screen.until(r"1 turn so far[\s\S]*> the first one")

@@ -21,7 +21,7 @@ __all__ = ["create"]
 def create(app: App, *, name: str, **options: Any) -> Result:
     """Create an agent: a model, instructions, and the skills it may use.
 
-    Without --skills it may use every skill. Refs of skills that are not on this machine are installed.
+    Without --skills it may use every skill, with --no-skills none. Refs of skills that are not on this machine are installed.
     """
     # Any: the options of an agent, read by edit_from_options.
     agent = edit_from_options(app, options)(Agent(name=name))

@@ -26,12 +26,12 @@ __all__ = ["edit"]
 def edit(app: App, *, name: str, **options: Any) -> Result:
     """Change an agent, by options or in your editor. Every change is a new version.
 
-    --var NAME= removes a variable; --skills '' allows every skill again.
+    --var NAME= removes a variable; --skills '' allows every skill again, and --no-skills none.
     """
     # Any: the options of an agent, read by edit_from_options.
     agents = app.conversations.agents
     before = agents.get(name)
-    given = [key.replace("_", " ") for key, value in options.items() if value not in (None, ())]
+    given = [key.replace("_", " ") for key, value in options.items() if value not in (None, (), False)]
     if given:
         version = agents.change(name, edit_from_options(app, options), change=f"changed {', '.join(given)}")
     else:
@@ -48,7 +48,7 @@ def _edit_in_editor(app: App, before: AgentVersion) -> AgentVersion:
     replace_text(str(draft), render_version(before))
     edit_file(str(draft), app.environment)
     edited = parse_version(draft.read_text(encoding="utf-8"), file=str(draft)).agent
-    resolve_refs(app, [ref for ref in edited.skills if ref not in before.agent.skills])
+    resolve_refs(app, [ref for ref in edited.skills or () if ref not in (before.agent.skills or ())])
     # A draft that cannot be saved stays, so that the user's work is not lost.
     version = agents.save(before, replace(edited, name=name), change="edited")
     draft.unlink()

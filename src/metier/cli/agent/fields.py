@@ -13,6 +13,7 @@ from metier.agents import Agent
 from metier.app import App
 from metier.cli.core.result import Result
 from metier.errors import MetierError, NotFoundError, UsageError
+from metier.models import likely_provider
 from metier.spec import is_name
 from metier.values import replace
 
@@ -39,6 +40,7 @@ def agent_options(function: Callable[..., Result]) -> Callable[..., Result]:
         click.option("--base-url", help="URL of an OpenAI-compatible server."),
         click.option("--key-variable", metavar="NAME", help="The environment variable that holds the key."),
         click.option("--skills", metavar="REF,…", help="The only skills it may use: names, or refs to install."),
+        click.option("--no-skills", is_flag=True, help="It may use no skills."),
         click.option("--instructions", metavar="FILE", help="File with its instructions; `-` reads standard input."),
         click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of {{NAME}} in the instructions."),
     )):  # fmt: skip
@@ -53,8 +55,12 @@ def edit_from_options(app: App, options: dict[str, Any]) -> Callable[[Agent], Ag
         given["model"] = _model(options["model"], options["provider"])
     elif options["provider"]:
         raise UsageError("--provider needs --model", hint=f"--model {options['provider']}:NAME names both")
+    if options["skills"] and options["no_skills"]:
+        raise UsageError("--skills and --no-skills contradict each other", hint="give one of them")
     if options["skills"] is not None:
-        given["skills"] = resolve_refs(app, options["skills"].replace(",", " ").split())
+        given["skills"] = resolve_refs(app, options["skills"].replace(",", " ").split()) or None
+    if options["no_skills"]:
+        given["skills"] = ()
     if options["instructions"] is not None:
         given["instructions"] = read_text(app, options["instructions"])
     more = parse_pairs(options["variables"])
@@ -64,9 +70,22 @@ def edit_from_options(app: App, options: dict[str, Any]) -> Callable[[Agent], Ag
         used = given.get("instructions", agent.instructions)
         dropped = {word.removesuffix("=") for word in options["variables"] if word.endswith("=")}
         variables = {name: value for name, value in merged.items() if name not in dropped or f"{{{{{name}}}}}" in used}
-        return replace(agent, **given, variables=variables)
+        edited = replace(agent, **given, variables=variables)
+        if given.keys() & {"model", "base_url"}:
+            _check_model(app, edited)
+        return edited
 
     return edit
+
+
+def _check_model(app: App, agent: Agent) -> None:
+    """Raises UsageError for a name without a provider, which no request could be sent to."""
+    choice = app.conversations.model(agent.model, base_url=agent.base_url) if agent.model else None
+    if choice is not None and not choice.provider and not choice.base_url:
+        raise UsageError(
+            f"the model name {agent.model!r} has no provider",
+            hint=f"write --model {likely_provider(agent.model)}:{agent.model}, or name a server with --base-url",
+        )
 
 
 def parse_pairs(words: Sequence[str]) -> dict[str, str]:

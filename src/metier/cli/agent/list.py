@@ -25,7 +25,7 @@ def list_agents(app: App) -> Result:
         widest = max((len(version.agent.name) for version in found), default=0)
         for version in found:
             agent = version.agent
-            skills = ", ".join(agent.skills) or "all skills"
+            skills = "all skills" if agent.skills is None else ", ".join(agent.skills) or "no skills"
             text = f"v{version.number}  {agent.model or 'default model'}  {skills}"
             yield f"{terminal.paint(pad(agent.name, widest), 'bold')}  {truncate(one_line(text), terminal.width)}"
 

@@ -23,8 +23,14 @@ def change_result(version: AgentVersion, line: str, *, notes: Sequence[str] = ()
 
 def agent_row(version: AgentVersion) -> dict[str, Any]:
     agent = asdict(version.agent)
-    return {**agent, "skills": list(agent["skills"]), "version": version.number, "created": version.created.isoformat(),
-            "change": version.change}  # fmt: skip
+    skills = None if version.agent.skills is None else list(version.agent.skills)
+    return {
+        **agent,
+        "skills": skills,
+        "version": version.number,
+        "created": version.created.isoformat(),
+        "change": version.change,
+    }
 
 
 def skill_row(app: App, ref: str) -> dict[str, Any]:
@@ -38,7 +44,7 @@ def skill_row(app: App, ref: str) -> dict[str, Any]:
 
 
 def unusable_skills(app: App, agent: Agent) -> list[str]:
-    rows = (skill_row(app, ref) for ref in agent.skills)
+    rows = (skill_row(app, ref) for ref in agent.skills or ())
     return [f"skill {row['ref']!r} cannot be used here: {row['reason']}" for row in rows if not row["usable"]]
 
 

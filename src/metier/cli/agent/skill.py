@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -26,43 +26,67 @@ __all__ = ["add", "list_skills", "remove"]
 def add(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
     """Add skills to an agent. Those that are not on this machine are installed."""
     agents = app.conversations.agents
-    agents.get(name)
+    before = agents.get(name)
     wanted = resolve_refs(app, refs)
     version = agents.change(
         name,
-        lambda agent: replace(agent, skills=tuple(dict.fromkeys((*agent.skills, *wanted)))),
+        lambda agent: replace(agent, skills=tuple(dict.fromkeys((*(agent.skills or ()), *wanted)))),
         change=f"added {', '.join(refs)}",
     )
-    return change_result(version, f"Added {', '.join(refs)} to agent {name}")
+    if version.number == before.number:
+        return change_result(version, f"Agent {name} already has {', '.join(refs)}")
+    notes = ("until now the agent could use every skill; now only these",) if before.agent.skills is None else ()
+    return change_result(version, f"Added {', '.join(refs)} to agent {name}", notes=notes)
 
 
 @command("agent skill", "remove")
 @agent_argument
 @click.argument("refs", nargs=-1, required=True, metavar="REF...")
 def remove(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
-    """Remove skills from an agent. They stay installed."""
+    """Remove skills from an agent, by name or by the ref that they were added with. They stay installed."""
 
     def without(agent: Agent) -> Agent:
-        unknown = [ref for ref in refs if ref not in agent.skills]
-        if unknown:
-            skills = ", ".join(agent.skills) or "none of its own"
-            raise NotFoundError(f"agent {name!r} does not have the skill {unknown[0]!r}", hint=f"its skills: {skills}")
-        return replace(agent, skills=tuple(ref for ref in agent.skills if ref not in refs))
+        if agent.skills is None:
+            raise NotFoundError(
+                f"agent {name!r} may use every skill", hint=f"list those it may use with `metier agent edit {name} --skills …`"
+            )
+        left = agent.skills
+        for ref in refs:
+            fewer = tuple(_without(app, left, ref))
+            if fewer == left:
+                skills = ", ".join(agent.skills) or "none"
+                raise NotFoundError(f"agent {name!r} does not have the skill {ref!r}", hint=f"its skills: {skills}")
+            left = fewer
+        return replace(agent, skills=left)
 
     version = app.conversations.agents.change(name, without, change=f"removed {', '.join(refs)}")
-    notes = ("the agent has no skills of its own now, so it may use every skill",) if not version.agent.skills else ()
+    all_again = f"the agent has no skills now; `metier agent edit {name} --skills ''` allows every skill"
+    notes = (all_again,) if not version.agent.skills else ()
     return change_result(version, f"Removed {', '.join(refs)} from agent {name}", notes=notes)
+
+
+def _without(app: App, skills: Iterable[str], removed: str) -> Iterator[str]:
+    """Yields the skills without one of them. Of a ref that stands for several, the others stay, by name."""
+    for ref in skills:
+        names = skill_row(app, ref)["names"]
+        if ref == removed:
+            continue
+        if removed in names:
+            yield from (each for each in names if each != removed)
+        else:
+            yield ref
 
 
 @command("agent skill", "list")
 @agent_argument
 def list_skills(app: App, *, name: str) -> Result:
     """List the skills of an agent, and whether each can be used here."""
-    rows = [skill_row(app, ref) for ref in app.conversations.agents.get(name).agent.skills]
+    skills = app.conversations.agents.get(name).agent.skills
+    rows = [skill_row(app, ref) for ref in skills or ()]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         if not rows:
-            yield "All skills"
+            yield "All skills" if skills is None else "No skills"
         widest = max((cell_width(row["ref"]) for row in rows), default=0)
         for row in rows:
             sign = terminal.paint("✓", "green") if row["usable"] else terminal.paint("✗", "red")

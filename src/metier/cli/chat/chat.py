@@ -14,25 +14,40 @@ from metier.agents import TurnStatus, read_slash_commands, to_markdown
 from metier.app import App
 from metier.cli.agent.fields import agent_names, parse_pairs
 from metier.cli.core.dispatch import command
+from metier.cli.core.questions import Choice, ask_one, can_ask
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line, pad, strip_control_chars
+from metier.cli.core.terminal import Terminal, one_line, pad, plural, strip_control_chars
 from metier.cli.run import failure
-from metier.errors import UsageError
+from metier.errors import NotFoundError, UsageError
 
+from .conversation import Conversation, agent_of, conversation_id
+from .parameters import parameter_option, parse_parameters
 from .preview import preview_lines
 from .record import TurnRecord
-from .slash import COMMANDS, Conversation, export_json
+from .slash import COMMANDS, enter
+from .stored_commands import export_json
 
 __all__ = ["chat"]
 
 _LARGEST = 1 << 22
+_PICK = "?"
 _FOLDERS = (".claude/commands", ".agent/commands")
 
 
 @command("", "chat")
 @click.option("--agent", default="", shell_complete=agent_names, help="Use this agent.")
-@click.option("--session", "session_id", metavar="ID", help="Continue this conversation.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the latest conversation.")
+@click.option(
+    "--resume",
+    "--session",
+    "session_id",
+    is_flag=False,
+    flag_value=_PICK,
+    metavar="[ID]",
+    help="Continue this conversation, or one that you pick.",
+)
 @click.option("--model", help="Use this model.")
+@parameter_option
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable in the agent's instructions."
 )
@@ -41,8 +56,9 @@ _FOLDERS = (".claude/commands", ".agent/commands")
 @click.option("--export", "export_id", metavar="ID", help="Print a conversation as Markdown, or in full with --json.")
 @click.option("--delete", "delete_id", metavar="ID", help="Delete a conversation and its session.")
 def chat(
-    app: App, *, agent: str, session_id: str | None, model: str | None, variables: tuple[str, ...], **stored: Any
-) -> Result:
+    app: App, *, agent: str, latest: bool, session_id: str | None, model: str | None, parameters: tuple[str, ...],
+    variables: tuple[str, ...], **stored: Any,
+) -> Result:  # fmt: skip
     """Chat with an agent that uses your skills.
 
     Skills are selected for every message; /help lists the slash commands. In a pipe, lines with slash commands are run and
@@ -51,21 +67,33 @@ def chat(
     # Any: the options about stored conversations.
     if result := _stored(app, **stored):
         return result
-    if session_id and not agent:
-        known = [each for each in app.conversations.store.recent(1000) if each.id == session_id]
-        agent = known[0].agent if known and known[0].agent in app.conversations.agents.names() else ""
-    conversation = Conversation(
-        app, agent=agent, model=model, session=session_id or None, variables=parse_pairs(variables), **_commands(app)
-    )
     if agent:
         app.conversations.agents.get(agent)
+    session = _pick(app) if session_id == _PICK and not latest else conversation_id(app, session_id, latest=latest)
+    conversation = Conversation(
+        app, agent=agent or agent_of(app, session), model=model, session=session, variables=parse_pairs(variables),
+        parameters=parse_parameters(app, parameters), **_commands(app),
+    )  # fmt: skip
     if sys.stdin.isatty() and sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
         from .repl import run_repl
 
         asyncio.run(run_repl(conversation))
-        end = f"Continue with `metier chat --session {conversation.session}`" if conversation.session else ""
+        kept = conversation.session and app.conversations.store.complete_id(conversation.session)
+        end = f"Continue with `metier chat --continue`, or later with `metier chat --resume {kept[:8]}`" if kept else ""
         return Result(data={}, lines=lambda _: (), text="", info=end)
     return _piped(conversation)
+
+
+def _pick(app: App) -> str:
+    """Asks which conversation to continue."""
+    chats = app.conversations.store.recent()
+    if not chats:
+        raise NotFoundError("no conversation to continue", hint="start one with `metier chat`")
+    if not can_ask():
+        raise UsageError("name the conversation", hint="`metier chat --list` lists them; --continue takes the latest")
+    when = {each.id: f"{each.updated.astimezone():%Y-%m-%d %H:%M}" for each in chats}
+    titles = {each.id: one_line(f"{when[each.id]}  {each.title}  ({plural(each.turns, 'turn')})") for each in chats}
+    return ask_one("Which conversation?", [Choice(value=each, title=title) for each, title in titles.items()])
 
 
 def _stored(app: App, *, listed: bool, search: str | None, export_id: str | None, delete_id: str | None) -> Result | None:
@@ -76,7 +104,7 @@ def _stored(app: App, *, listed: bool, search: str | None, export_id: str | None
     if export_id is not None:
         return _export(app, export_id)
     if delete_id is not None:
-        app.conversations.store.get(delete_id)
+        delete_id = app.conversations.store.get(delete_id).id
         app.conversations.store.delete(delete_id)
         app.sessions.store.clear(delete_id)
         return Result(data={"deleted": delete_id}, lines=lambda _: (f"Deleted conversation {delete_id}",))
@@ -104,8 +132,11 @@ def _piped(conversation: Conversation) -> Result:
     turns = [entry for entry in entries if "status" in entry]
     if turns and turns[-1]["status"] == TurnStatus.FAILED:
         raise failure(turns[-1])
-    notes = [*conversation.warnings, *(warning for turn in turns for warning in turn["warnings"])]
-    notes += [turn["reason"] for turn in turns if turn["status"] in (TurnStatus.LIMITED, TurnStatus.STOPPED)]
+    notes = [*conversation.warnings, *(note for turn in turns for note in turn.pop("notes"))]
+    notes += [
+        f"{turn['reason']}; {turn['hint']}" if turn["hint"] else turn["reason"]
+        for turn in turns if turn["status"] in (TurnStatus.LIMITED, TurnStatus.STOPPED)
+    ]  # fmt: skip
     hints = [turn["hint"] for turn in turns if turn["status"] == TurnStatus.PREVIEW]
     stopped = turns and turns[-1]["status"] == TurnStatus.STOPPED
     return Result(
@@ -136,14 +167,14 @@ async def _run_parts(conversation: Conversation, parts: list[str]) -> list[dict[
     entries: list[dict[str, Any]] = []
     try:
         for part in parts:
-            result = await conversation.enter(part)
+            result = await enter(conversation, part)
             if result.lines:
-                entries.append({"command": part, "lines": list(result.lines)})
+                entries.append({"command": part, "lines": [*result.lines, *result.markdown.splitlines()]})
             if result.message:
                 record = TurnRecord(result.message)
                 async for event in interruptible(conversation.engine, result.message):
                     record(event)
-                entries.append(record.row)
+                entries.append(record.row | {"notes": record.notes})
             if result.quit or (entries and entries[-1].get("status") == TurnStatus.STOPPED):
                 break
     finally:
@@ -152,13 +183,15 @@ async def _run_parts(conversation: Conversation, parts: list[str]) -> list[dict[
 
 
 def _lines(entries: list[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
+    previews = 0
     for number, entry in enumerate(entries):
         if number:
             yield ""
         if "lines" in entry:
             yield from entry["lines"]
         elif entry["status"] == TurnStatus.PREVIEW:
-            yield from preview_lines(entry, terminal)
+            previews += 1
+            yield from preview_lines(entry, terminal, brief=previews > 1)
         else:
             # The answer may contain control sequences.
             yield from (strip_control_chars(entry["answer"]) if terminal.is_tty else entry["answer"]).splitlines()
@@ -201,5 +234,6 @@ def _search(app: App, words: str) -> Result:
 def _export(app: App, chat_id: str) -> Result:
     import json
 
-    found, turns = app.conversations.store.get(chat_id), app.conversations.store.turns(chat_id)
-    return Result(data=json.loads(export_json(app, chat_id)), lines=lambda _: (), text=to_markdown(found, turns))
+    found = app.conversations.store.get(chat_id)
+    turns = app.conversations.store.turns(found.id)
+    return Result(data=json.loads(export_json(app, found.id)), lines=lambda _: (), text=to_markdown(found, turns))

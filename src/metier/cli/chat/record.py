@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from metier.agents import TurnFinished, events
-from metier.runtime import Event, SkillActivated, SkillDeactivated
+from metier.runtime import ActionRefused, Event, SkillActivated, SkillDeactivated, SkillsChanged
 from metier.selection import Match
 
-__all__ = ["Listener", "TurnRecord", "match_row"]
+__all__ = ["Listener", "TurnRecord", "change_lines", "match_row"]
 
 Listener = Callable[[Event], None]
 
@@ -20,9 +20,9 @@ class TurnRecord:
 
     def __init__(self, message: str) -> None:
         self.row: dict[str, Any] = {
-            "message": message, "answer": "", "status": "", "reason": "", "hint": "", "selected": [], "activated": [],
-            "deactivated": [], "active": [], "prompt": None, "tools": [], "retries": 0, "compacted": 0, "warnings": [],
-            "usage": None,
+            "message": message, "answer": "", "status": "", "reason": "", "hint": "", "changed": None, "selected": [],
+            "activated": [], "refused": [], "deactivated": [], "active": [], "prompt": None, "tools": [], "retries": 0,
+            "compacted": 0, "warnings": [], "usage": None,
         }  # fmt: skip
 
     def __call__(self, event: Event) -> None:
@@ -34,6 +34,11 @@ class TurnRecord:
                 row["activated"].append({"name": name, "by": by, "tokens": tokens})
             case SkillDeactivated(name=name, reason=reason):
                 row["deactivated"].append({"name": name, "reason": reason})
+            case SkillsChanged():
+                row["changed"] = {name: list(getattr(event, name)) for name in ("added", "changed", "removed")}
+                row["changed"]["invalid"] = [{"name": name, "reason": reason} for name, reason in event.invalid]
+            case ActionRefused(name=name, what=what, rule=rule, reason=reason):
+                row["refused"].append({"name": name, "what": what, "rule": rule, "reason": reason})
             case events.PromptBuilt(prompt=prompt):
                 parts = {part.name: part.tokens for part in prompt.parts}
                 row["prompt"] = {"tokens": prompt.tokens, **parts, "tools": prompt.tool_tokens, "text": prompt.text}
@@ -51,12 +56,25 @@ class TurnRecord:
                 row |= {"answer": event.answer, "status": event.status, "reason": event.reason, "hint": event.hint}
                 row |= {"active": list(event.active), "usage": asdict(event.usage)}
 
+    @property
+    def notes(self) -> list[str]:
+        """The sentences for a user who sees only the answer."""
+        refused = [each for each in self.row["refused"] if each["what"] == "activate"]
+        return [*self.row["warnings"], *(f"{each['name']} was not activated: {each['reason']}" for each in refused)]
+
     def _end_call(self, event: events.ToolCallFinished) -> None:
         for call in self.row["tools"]:
             if call["id"] == event.id and "ok" not in call:
                 call |= {"ok": event.ok, "code": event.code, "text": event.text, "level": event.level}
                 call["duration"] = round(event.duration, 4)
                 return
+
+
+def change_lines(event: SkillsChanged) -> list[str]:
+    """A sentence for each kind of change on disk."""
+    groups = {"new": event.added, "changed": event.changed, "removed": event.removed}
+    lines = [f"{kind} on disk: {', '.join(names)}" for kind, names in groups.items() if names]
+    return lines + [f"{name} cannot be used any more: {reason}" for name, reason in event.invalid]
 
 
 def match_row(match: Match) -> dict[str, Any]:

@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metier.agents import AgentEngine, TurnFinished, TurnStatus
-from metier.cli.core.approval import APPROVAL_HELP, APPROVAL_PROMPT, read_approval
+from metier.cli.core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
 from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.models import load_client, missing_extra
 from metier.runtime import ApprovalAnswer, ApprovalHook, Event, Question
 
+from .conversation import Conversation, SlashResult
 from .preview import preview_lines
 from .record import TurnRecord
-from .slash import COMMANDS, Conversation, money, resume_lines
+from .slash import COMMANDS, enter, money
+from .stored_commands import end_of_conversation
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -64,16 +66,17 @@ def approval_prompt(current_view: Callable[[], View]) -> ApprovalHook:
     async def ask(question: Question) -> ApprovalAnswer:
         async with one_at_a_time:
             view = current_view()
-            view.pause()
-            wants = f"{_escape(question.skill)} wants to use [bold]{_escape(str(question.request))}[/]"
-            view.console.print(f"[yellow]?[/] {wants} [dim]({_escape(question.reason)})[/]")
+            in_turn = view.pause()
+            for sign, line in zip(("?", " "), question_lines(question), strict=False):
+                view.console.print(f"{sign} {line}", style="yellow", markup=False, soft_wrap=True)
             try:
                 while (answer := read_approval(await _prompt(f"  {APPROVAL_PROMPT}"))) is None:
                     view.console.print("\n".join(f"  {line}" for line in APPROVAL_HELP), markup=False)
             except (EOFError, KeyboardInterrupt):
                 answer = ApprovalAnswer.NO
             finally:
-                view.resume()
+                if in_turn:
+                    view.resume()
         return answer
 
     return ask
@@ -129,13 +132,18 @@ class _Repl:
                 return
             if not text.strip():
                 continue
-            result = await conversation.enter(text.strip())
-            for line in result.lines:
-                _print(line)
+            result = await enter(conversation, text.strip())
+            self._show(result)
             if result.quit:
                 return
             if result.message:
                 await self._turn(result.message)
+
+    def _show(self, result: SlashResult) -> None:
+        for line in result.lines:
+            _print(line)
+        if result.markdown:
+            self.view.show_markdown(result.markdown)
 
     async def _turn(self, message: str) -> None:
         record = TurnRecord(message)
@@ -143,7 +151,7 @@ class _Repl:
             record(event)
             self.view(event)
             if isinstance(event, TurnFinished) and event.status is TurnStatus.PREVIEW:
-                for line in (*preview_lines(record.row, self.conversation.terminal), "", one_line(event.hint)):
+                for line in preview_lines(record.row, self.conversation.terminal, brief=True):
                     _print(line)
         _print("")
 
@@ -153,12 +161,11 @@ class _Repl:
         name = conversation.agent or "metier"
         _print(f"{paint(one_line(name), 'bold')}  {paint('/help lists commands, Ctrl-D quits', 'dim')}")
         if conversation.session:
-            for line in resume_lines(conversation):
-                _print(line)
+            self._show(end_of_conversation(conversation))
         elif not (conversation.model or conversation.agent or model):
             from metier.models import HOW_TO_SET_A_MODEL
 
-            _print(paint(f"No model is set, so the prompt is shown instead of an answer; {HOW_TO_SET_A_MODEL}", "yellow"))
+            _print(paint(f"No model is set, so messages are not answered; {HOW_TO_SET_A_MODEL}", "yellow"))
         for warning in conversation.warnings:
             _print(paint(one_line(warning), "yellow"))
 
@@ -260,7 +267,3 @@ def _offered(conversation: Conversation, text: str, word: str) -> Iterator[tuple
 def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def _escape(text: str) -> str:
-    return one_line(text).replace("[", "\\[")

@@ -14,9 +14,10 @@ from rich.text import Text as Line
 
 from metier.agents import TurnFinished, TurnStatus, events
 from metier.cli.core.terminal import cell_width, one_line, strip_control_chars, truncate
-from metier.runtime import ActionRefused, Event, ScriptStarted, SkillActivated, SkillDeactivated
+from metier.runtime import ActionRefused, Event, ScriptStarted, SkillActivated, SkillDeactivated, SkillsChanged
 
 from .markdown import finished_length
+from .record import change_lines
 
 __all__ = ["View"]
 
@@ -62,6 +63,11 @@ class View:
                 self._waiting = f"{script} in the {self._sandbox()} sandbox".replace("  ", " ")
             case events.ToolCallFinished():
                 self._end_call(event)
+            case SkillsChanged():
+                for line in change_lines(event):
+                    self._note("↺", line, "yellow")
+            case ActionRefused(name=name, what="activate", reason=reason):
+                self._note(f"✗ {name}", f"not activated: {reason}", "red")
             case ActionRefused(what=what, rule=rule):
                 self._note(f"✗ {what}", f"not allowed ({rule})", "red")
             case events.ModelRetried(seconds=seconds, reason=reason):
@@ -75,11 +81,19 @@ class View:
                 self._end(event)
         self._draw()
 
-    def pause(self) -> None:
-        """Removes the live region, so that the user can be asked something."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+    def pause(self) -> bool:
+        """Removes the live region, so that the user can be asked something. Returns whether there was one."""
+        if self._live is None:
+            return False
+        # The region is transient, but text that scrolled out of it stays: leave nothing in it.
+        self._live.update(Line(), refresh=True)
+        self._live.stop()
+        self._live = None
+        return True
+
+    def show_markdown(self, text: str) -> None:
+        """Prints a whole answer, such as the last one of a conversation that is resumed."""
+        self.console.print(_Tight(strip_control_chars(text)))
 
     def resume(self) -> None:
         if self._live is None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from metier.runtime import ApprovalAnswer
+import shlex
 
-__all__ = ["APPROVAL_HELP", "APPROVAL_PROMPT", "read_approval"]
+from metier.runtime import ApprovalAnswer, Question
+
+from .terminal import one_line
+
+__all__ = ["APPROVAL_HELP", "APPROVAL_PROMPT", "command_line", "question_lines", "read_approval"]
 
 APPROVAL_PROMPT = "Allow? [y]es once, [a]lways, [n]o, [?] help: "
 APPROVAL_HELP = (
@@ -17,6 +21,17 @@ _ANSWERS = {
     **dict.fromkeys(("a", "always"), ApprovalAnswer.ALWAYS),
     **dict.fromkeys(("n", "no", ""), ApprovalAnswer.NO),
 }
+
+
+def question_lines(question: Question) -> tuple[str, ...]:
+    """The request, and the exact command line on a line of its own if there is one."""
+    request = one_line(f"{question.skill} wants to use {question.request} ({question.reason})")
+    return (request, f"  $ {command_line(question.words)}") if question.words else (request,)
+
+
+def command_line(words: tuple[str, ...]) -> str:
+    """The words as a shell would take them, with control characters as escapes: nothing is left out or rearranged."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shlex.join(words))
 
 
 def read_approval(text: str) -> ApprovalAnswer | None:

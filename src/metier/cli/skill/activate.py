@@ -12,7 +12,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.policy import ask_on_terminal
 from metier.errors import UsageError
-from metier.runtime import ActivatedBy, ActivationMode
+from metier.runtime import ActivatedBy, ActivationMode, complete_id
 
 __all__ = ["activate"]
 
@@ -50,7 +50,9 @@ def activate(
     ARGUMENTS replace $ARGUMENTS. Without --session nothing is stored.
     """
     # An empty ID is an unset variable in a shell script, not a session.
-    session = app.sessions.open(session_id or None, approve=ask_on_terminal(), kept=bool(session_id))
+    known = (each.id for each in app.sessions.store.sessions()) if session_id else ()
+    session_id = (complete_id(session_id, known) or session_id) if session_id else None
+    session = app.sessions.open(session_id, approve=ask_on_terminal(), kept=bool(session_id))
     try:
         activation = session.activate(
             name, by=ActivatedBy.USER, arguments=" ".join(arguments), parameters=dict(map(_pair, parameters)),

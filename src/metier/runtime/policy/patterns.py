@@ -42,6 +42,8 @@ class ToolRequest:
     """Compared with the parentheses of a pattern: a path or a name; for a shell, the command."""
     argv: tuple[str, ...] = ()
     """The words of a plain command; empty if it has shell syntax."""
+    words: tuple[str, ...] = ()
+    """The command line that is run, for the user to read; empty if `argv` is it."""
     is_command: bool = False
     is_script: bool = False
     """The command runs a script of the skill, which metier starts in the sandbox."""

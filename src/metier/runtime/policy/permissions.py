@@ -128,6 +128,11 @@ class Question:
     request: ToolRequest
     reason: str
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command line that would run: a script with its arguments. Empty if none would."""
+        return self.request.words or self.request.argv
+
 
 ApprovalHook = Callable[[Question], ApprovalAnswer | bool | Awaitable[ApprovalAnswer | bool]]
 
@@ -270,9 +275,8 @@ def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> To
         ToolRequest(tool="Bash", argument=" ".join(words), argv=words, is_command=True, is_script=True) for words in commands
     ]
     stem = script.rpartition("/")[2].removesuffix(suffix)
-    return ToolRequest(
-        tool=SCRIPT, argument=script, also=(*shells, ToolRequest(tool="run_skill_script"), ToolRequest(tool=f"{skill}_{stem}")),
-    )  # fmt: skip
+    names = (ToolRequest(tool="run_skill_script"), ToolRequest(tool=f"{skill}_{stem}"))
+    return ToolRequest(tool=SCRIPT, argument=script, words=(script, *arguments), also=(*shells, *names))
 
 
 def parse_patterns(tools: Iterable[str]) -> list[ToolPattern]:

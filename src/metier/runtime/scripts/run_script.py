@@ -73,7 +73,7 @@ def _plan(session: Session, request: ScriptRequest) -> ScriptRun:
     script = _find_script(request.script, script_paths(skill, skill.resources()))
     requester = session.skills.requester(skill)
     needed = [script_tool_request(skill.name, script, request.arguments)]
-    needed += [ToolRequest(tool=NETWORK)] if request.network else []
+    needed += [ToolRequest(tool=NETWORK, words=needed[0].words)] if request.network else []
     for each in needed:
         try:
             session.services.permissions.authorise(each, requester)
@@ -85,6 +85,7 @@ def _plan(session: Session, request: ScriptRequest) -> ScriptRun:
                     name=skill.name,
                     what=str(each),
                     rule=refused.rule,
+                    reason=f"{refused}; {refused.hint}",
                 )
             )
             raise

@@ -68,7 +68,7 @@ def _catalog_tools(session: Session) -> Iterator[Tool]:
     if not known:
         return
     yield _tool(session, "list_skills", "List the available skills and what each is for.", {}, (), _list(session))
-    if session.services.selector is not None:
+    if session.selector is not None:
         limit: Schema = {"type": "integer", "minimum": 1, "maximum": _MAX_FOUND, "default": 5}
         properties = {"query": _text("What you want to do, in a sentence."), "limit": limit}
         yield _tool(session, "search_skills", "Find the skills that fit a task.", properties, ("query",), _search(session))

@@ -68,6 +68,8 @@ class LoadedToolsets:
     problems: tuple[str, ...] = ()
     """One sentence for each toolset that could not be loaded."""
     finder: SkillFinder | None = None
+    hashes: Hashes | None = None
+    """Of the files when the toolsets were loaded or refused."""
 
     def unload(self) -> None:
         if self.finder is not None:
@@ -95,14 +97,24 @@ class SessionToolsets:
         except RefusedError as refused:
             self._refused(skill.name, refused)
             # Recorded, so that the next turn does not ask the user again.
-            self._loaded[skill.name] = LoadedToolsets(problems=(f"{refused}; {refused.hint}",))
+            problem = f"{refused}; {refused.hint}"
+            self._loaded[skill.name] = LoadedToolsets(problems=(problem,), hashes=_hashes_or_none(skill))
         else:
             self._loaded[skill.name] = load_toolsets(skill, hashes)
+            self._loaded[skill.name].hashes = hashes
         return self._loaded[skill.name].problems
 
     def functions(self, name: str) -> tuple[ToolsetFunction, ...]:
         loaded = self._loaded.get(name)
         return loaded.functions if loaded is not None else ()
+
+    def unload_changed(self, skill: Skill) -> bool:
+        """Unloads the toolsets of a skill if its files have changed, so that the next `load` decides and imports again."""
+        loaded = self._loaded.get(skill.name)
+        if loaded is None or not skill.manifest.extensions.toolsets or loaded.hashes == _hashes_or_none(skill):
+            return False
+        self.unload(skill.name)
+        return True
 
     def unload(self, name: str) -> None:
         loaded = self._loaded.pop(name, None)
@@ -112,6 +124,13 @@ class SessionToolsets:
     def unload_all(self) -> None:
         for name in tuple(self._loaded):
             self.unload(name)
+
+
+def _hashes_or_none(skill: Skill) -> Hashes | None:
+    try:
+        return approval_hashes(skill.files)
+    except MetierError:
+        return None
 
 
 def load_toolsets(skill: Skill, hashes: Hashes) -> LoadedToolsets:
