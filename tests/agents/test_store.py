@@ -141,7 +141,7 @@ def test_processes_that_edit_at_once_lose_nothing(store: AgentStore) -> None:
         assert process.returncode == 0, err
     history = store.history("clerk")
     assert [each.number for each in history] == list(range(33, 0, -1))
-    assert len(set(store.get("clerk").agent.skills)) == 32
+    assert len(set(store.get("clerk").agent.skills or ())) == 32
 
 
 def test_an_import_includes_the_history_and_never_overwrites(store: AgentStore, tmp_path: Path) -> None:
