@@ -162,7 +162,7 @@ def test_a_strict_section_refuses_a_folder_that_breaks_the_standard(root: Path) 
     assert section(root, strict=True).skills
     skill_folder(root, "right").rename(root / "Other")
     assert "right" in {skill.name for skill in section(root).skills}
-    with pytest.raises(InvalidSkillError, match="invalid skills in .*: Other: "):
+    with pytest.raises(InvalidSkillError, match=r"invalid skills in .*: Other: "):
         section(root, strict=True)
 
 

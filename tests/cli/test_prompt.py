@@ -61,3 +61,12 @@ def test_the_section_names_locations_of_one_folder_that_exist(shell: Shell) -> N
 
 def test_the_section_needs_one_folder(shell: Shell) -> None:
     shell("prompt", "--preset", "section").failed(2, "one folder of skills", "--skills-dir")
+
+
+def test_the_list_shows_the_brief_description_in_about_fifteen_tokens_a_skill(shell: Shell) -> None:
+    shell.skill(
+        "pdf", description="Merges, splits and rotates files. Use when asked.", head="brief_description: Edit PDF files"
+    )
+    out = shell("prompt", "--preset", "triggers", "what can you do?").out
+    assert "- pdf: Edit PDF files\n" in out
+    assert all(len(line) <= 70 for line in out.splitlines())

@@ -312,7 +312,7 @@ class AgentEngine:
             return wait_for(client.ask([ChatMessage.user(prompt)])).text
 
         chooser = LlmSelector(selector, ask)
-        recent = [row.folder for row in self.session.active]
+        recent = self.session.recent_folders
         return _with_triggered(found, chooser.select(message, self.session.options.max_active, recent=recent))
 
     def _build(self, current: list[ModelMessage] | None = None) -> Prompt:

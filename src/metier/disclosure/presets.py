@@ -18,12 +18,12 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from metier.errors import RefusedError
-from metier.spec import estimate_tokens, first_sentence, resource_path
+from metier.spec import estimate_tokens, resource_path
 from metier.values import dataclass
 
 from .catalog_block import breadcrumb, render_block, render_indented_xml, render_reference_xml
 from .escaping import escape_instructions, escape_markdown, one_line
-from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter
+from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter, brief_text
 
 __all__ = [
     "Preset",
@@ -158,11 +158,13 @@ def render_by_trigger(
         parts = [f"## Skill: {escape_markdown(skill.name)}\n\n{escape_instructions(skill.instructions)}" for skill in matched]
         return Disclosure.of("\n\n".join(parts), Tier.INSTRUCTIONS, full=_names(matched), count=count)
     if asks_for_skills(query) or not has_triggers:
-        lines = [f"- {escape_markdown(skill.name)}: {escape_markdown(first_sentence(skill.description))}" for skill in skills]
+        lines = [f"- {escape_markdown(skill.name)}: {escape_markdown(brief_text(skill, _MAX_BRIEF_CHARS))}" for skill in skills]
         return Disclosure.of("\n".join(["Available skills:", *lines]), Tier.NAMES, named=_names(skills), count=count)
     return Disclosure.of(breadcrumb(len(skills)), Tier.BREADCRUMB, count=count)
 
 
+_MAX_BRIEF_CHARS = 50
+"""With the name, about fifteen tokens for each skill of the list."""
 _CAPABILITIES = re.compile(
     r"^#{1,6}\s*(?:key )?(?:capabilities|features|what it (?:does|can do)|techniques)\s*:?\s*$", re.IGNORECASE
 )
