@@ -157,7 +157,7 @@ class Selector:
         return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
 
     def _order(self, ranked: RankedCandidates, triggered: dict[int, TriggerMatch]) -> list[int]:
-        """Returns the candidates' positions, best first: named skills, then whole phrases, then by score; ties by recent use, then id."""
+        """Returns the candidates' positions, best first: named, whole phrases, score, recent use, id."""
         order = np.argsort(-ranked.odds, kind="stable")
         if not triggered and not (np.diff(ranked.odds.take(order)) == 0).any():
             return [int(place) for place in order]
