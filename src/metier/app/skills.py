@@ -80,7 +80,7 @@ class LocalSkills:
         )
 
     def _check_skills_dir(self) -> None:
-        """Raises NotFoundError if the folder that replaces the project's does not exist: an empty list would hide the mistake."""
+        """Raises NotFoundError if the named folder does not exist: an empty list would hide the mistake."""
         named = self.settings["skills.dir"]
         if named.value is not None and not os.path.isdir(named.value):
             origin = "--skills-dir" if named.origin == "flag" else named.origin

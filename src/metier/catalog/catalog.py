@@ -38,7 +38,7 @@ class CatalogFilters:
 
 
 def read_globs(given: Iterable[str], name: str) -> tuple[str, ...]:
-    """Returns the globs of an argument. Raises UsageError for one text: its letters would be globs, and `*` allows everything."""
+    """Returns the globs of an argument. Raises UsageError for a text: its letters would be globs, and `*` allows all."""
     if isinstance(given, str):
         raise UsageError(f"{name} is the text {given!r} instead of a list", hint=f"pass {name}=[{given!r}]")
     return tuple(given)
