@@ -10,7 +10,7 @@ import pytest
 from builders import app_in, write_config, write_skill
 from metier.app import App
 from metier.catalog import Source, State
-from metier.errors import ConfigError, SkillNotFoundError
+from metier.errors import ConfigError, NotFoundError, SkillNotFoundError
 from metier.sources import BUNDLED, LocalMachine
 
 BUNDLED_NAMES = {path.name for path in Path(BUNDLED).iterdir() if (path / "SKILL.md").exists()}
@@ -40,6 +40,7 @@ def test_a_fresh_machine_has_the_bundled_skills_and_writes_nothing_but_a_cache(t
         ("home/.agents/skills", Source.USER),
         ("home/.metier/skills", Source.USER),
         ("project/.claude/skills", Source.CLAUDE),
+        ("project/skills", Source.PROJECT),
         ("project/.agent/skills", Source.PROJECT),
         ("project/.agents/skills", Source.PROJECT),
         ("project/.metier/skills", Source.PROJECT),
@@ -54,13 +55,13 @@ def test_every_place_is_searched(tmp_path: Path, folder: str, source: Source) ->
 def test_the_same_name_in_all_places_is_won_from_plugin_down(tmp_path: Path) -> None:
     folders = [
         "home/.metier/plugins", "project/.metier/skills", "project/.agents/skills", "project/.agent/skills",
-        "project/.claude/skills", "home/.metier/skills", "home/.agents/skills", "home/.claude/skills",
+        "project/skills", "project/.claude/skills", "home/.metier/skills", "home/.agents/skills", "home/.claude/skills",
     ]  # fmt: skip
     for folder in folders:
         write_skill(tmp_path / folder, "pdf")
     catalog = app_in(tmp_path, variables={"METIER_TRUST": "1"}).catalog
     assert [entry.folder for entry in catalog.entries if entry.name == "pdf"] == [f"{tmp_path}/{f}/pdf" for f in folders]
-    assert [entry.state for entry in catalog.entries if entry.name == "pdf"] == [State.ENABLED] + [State.SHADOWED] * 7
+    assert [entry.state for entry in catalog.entries if entry.name == "pdf"] == [State.ENABLED] + [State.SHADOWED] * 8
 
 
 def test_row_61_of_two_project_places_one_wins_and_the_other_names_it(tmp_path: Path) -> None:
@@ -88,9 +89,37 @@ def test_a_folder_below_a_trusted_one_is_trusted(tmp_path: Path) -> None:
     assert app_in(tmp_path).is_trusted is True
 
 
-@pytest.mark.parametrize(("value", "trusted"), [("1", True), ("0", False), ("", False), ("true", False)])
-def test_the_variable_for_ci_trusts_with_exactly_1(tmp_path: Path, value: str, trusted: bool) -> None:
+@pytest.mark.parametrize(
+    ("value", "trusted"), [("1", True), ("true", True), ("yes", True), ("0", False), ("no", False), ("", False)]
+)
+def test_the_variable_for_ci_says_yes_or_no(tmp_path: Path, value: str, trusted: bool) -> None:
     assert app_in(tmp_path, variables={"METIER_TRUST": value}).is_trusted is trusted
+
+
+def test_another_word_in_the_variable_for_ci_is_an_error_and_no_trust(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="METIER_TRUST: 'banana' is neither yes nor no"):
+        _ = app_in(tmp_path, variables={"METIER_TRUST": "banana"}).is_trusted
+
+
+@pytest.mark.parametrize(
+    ("variables", "flags", "origin"),
+    [({"SKILLS_DIR": "nosuch"}, {}, "environment: SKILLS_DIR"), ({}, {"skills.dir": "nosuch"}, "--skills-dir")],
+)
+def test_a_skills_folder_that_is_not_there_is_an_error(
+    tmp_path: Path, variables: dict[str, str], flags: dict[str, str], origin: str
+) -> None:
+    app = app_in(tmp_path, variables=variables, flags=flags)
+    with pytest.raises(NotFoundError) as error:
+        _ = app.catalog
+    assert str(error.value) == f"no such folder: {tmp_path}/project/nosuch (from {origin})"
+
+
+def test_the_setting_for_active_skills_limits_a_selection(tmp_path: Path) -> None:
+    for name in ("merge-pdf", "split-pdf", "rotate-pdf"):
+        write_skill(tmp_path / "home/.metier/skills", name)
+    request = "use merge-pdf, split-pdf and rotate-pdf"
+    assert len(app_in(tmp_path).skills.selector.select(request)) == 3
+    assert len(app_in(tmp_path, variables={"SKILLS_MAX_ACTIVE": "1"}).skills.selector.select(request)) == 1
 
 
 def test_an_untrusted_project_cannot_silence_your_own_skills(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from weakincentives.prompt import MarkdownSection, Prompt, PromptTemplate, SectionVisibility
+from weakincentives.filesystem import Filesystem
+from weakincentives.prompt import HostMount, MarkdownSection, Prompt, PromptTemplate, SectionVisibility, WorkspaceSection
 from weakincentives.runtime import Session
+from weakincentives.runtime.events import ToolInvoked
 from weakincentives.runtime.session import SetVisibilityOverride, VisibilityOverrides, register_visibility_reducers
 
 from metier.adapters.weakincentives import AgentSkillsSection, AgentSkillsSectionParams
+from metier.runtime import EventBus, SkillActivated
 from metier.testing import skill_folder
 
 # A class by call: a type checker that does not have the package sees no base to complain about.
@@ -82,6 +86,79 @@ def test_a_dollar_in_a_description_is_not_a_placeholder(tmp_path: Path) -> None:
 def test_it_copies_nothing_into_the_agents_home(root: Path) -> None:
     rendered = prompt(section(root)).render()
     assert rendered.skills == ()
+
+
+def test_story_one_mounts_what_the_prompt_names(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo/main.py").write_text("print(1)\n")
+    session = Session()
+    workspace = WorkspaceSection(
+        session=session,
+        mounts=(HostMount(host_path=str(tmp_path / "repo"), mount_path="repo"),),
+        allowed_host_roots=(tmp_path,),
+    )
+    made = AgentSkillsSection(session=session, skills_dir=root)
+    asked = prompt(workspace, made)
+    text = asked.render().text
+    with asked.resources:
+        for name in ("pdf-forms", "code-review"):
+            assert f"<location>skills/{name}</location>" in text
+            assert (workspace.temp_dir / "skills" / name / "SKILL.md").is_file()
+    assert not (workspace.temp_dir / "skills").exists()
+    workspace.cleanup()
+
+
+def called(tool: str, session: Session, **params: object) -> ToolInvoked:
+    time = datetime(2026, 1, 2, tzinfo=UTC)
+    return ToolInvoked(
+        prompt_name="demo",
+        adapter="claude",
+        name=tool,
+        params=params,
+        result=None,
+        session_id=session.session_id,
+        created_at=time,
+    )
+
+
+def test_reading_a_skill_file_is_an_event(root: Path) -> None:
+    session, bus = Session(), EventBus()
+    heard: list[Any] = []
+    bus.subscribe(heard.append, SkillActivated)
+    session.dispatcher.subscribe(SkillActivated, heard.append)
+    workspace = WorkspaceSection(session=session)
+    asked = prompt(workspace, AgentSkillsSection(session=session, skills_dir=root, events=bus))
+    with asked.resources:
+        file = str(workspace.temp_dir / "skills/pdf-forms/SKILL.md")
+        session.dispatcher.dispatch(called("Read", session, file_path=str(workspace.temp_dir / "notes.md")))
+        session.dispatcher.dispatch(called("Write", session, file_path=file))
+        assert heard == []
+        session.dispatcher.dispatch(called("Read", session, file_path=file))
+        session.dispatcher.dispatch(called("Bash", session, command="cat skills/code-review/SKILL.md"))
+    session.dispatcher.dispatch(called("Read", session, file_path=file))
+    assert [event.skill_name for event in heard] == ["pdf-forms"] * 2 + ["code-review"] * 2
+    assert heard[0].skill_path == str(root / "pdf-forms/SKILL.md")
+    assert heard[0].timestamp == datetime(2026, 1, 2, tzinfo=UTC)
+    workspace.cleanup()
+
+
+class MemoryFilesystem:
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    def write_bytes(self, path: str, content: bytes) -> None:
+        self.files[path] = content
+
+
+def test_a_workspace_in_memory_gets_the_files_too(root: Path) -> None:
+    workspace: Any = MemoryFilesystem()
+    with prompt(section(root)).bind(resources={Filesystem: workspace}).resources:
+        assert workspace.files["skills/pdf-forms/SKILL.md"] == (root / "pdf-forms/SKILL.md").read_bytes()
+
+
+def test_a_prompt_without_a_workspace_is_an_error_when_it_runs(root: Path) -> None:
+    with pytest.raises(Exception, match="MountedSkills"), prompt(section(root)).resources:
+        pass
 
 
 def test_their_clone_of_a_prompt_clones_it(root: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from metier.adapters.weakincentives import AgentSkillsSection, SkillMetadata
 from metier.disclosure import SectionVisibility
-from metier.errors import NotFoundError, RefusedError
+from metier.errors import ConflictError, InvalidSkillError, NotFoundError, RefusedError, UsageError
 from metier.testing import skill_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -144,6 +144,96 @@ def test_the_location_is_where_the_skill_is_also_when_its_folder_has_another_nam
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no such folder"):
         section(tmp_path / "nowhere")
+
+
+def test_what_is_not_shown_is_named_with_its_reason(root: Path) -> None:
+    (root / "broken").mkdir()
+    (root / "broken" / "SKILL.md").write_text("no frontmatter\n")
+    skill_folder(root, "quiet", head="disable-model-invocation: true\n")
+    made = section(root, allowed_skills=("pdf-*", "quiet", "broken"), denied_skills=("pdf-merge",))
+    reasons = {skill.name: skill.reason for skill in made.skipped}
+    assert [skill.name for skill in made.skills] == ["pdf-forms"]
+    assert sorted(reasons) == ["broken", "code-review", "deprecated-ocr", "pdf-merge", "quiet"]
+    assert "frontmatter" in reasons["broken"]
+    assert reasons["quiet"] == "its author keeps it from models (disable-model-invocation)"
+
+
+def test_a_strict_section_refuses_a_folder_that_breaks_the_standard(root: Path) -> None:
+    assert section(root, strict=True).skills
+    skill_folder(root, "right").rename(root / "Other")
+    assert "right" in {skill.name for skill in section(root).skills}
+    with pytest.raises(InvalidSkillError, match=r"invalid skills in .*: Other: "):
+        section(root, strict=True)
+
+
+def test_a_strict_section_does_not_mind_what_its_filters_leave_out(root: Path) -> None:
+    skill_folder(root, "right").rename(root / "Other")
+    assert section(root, strict=True, denied_skills=("right",)).skipped
+
+
+@pytest.mark.parametrize("name", ["allowed_skills", "denied_skills"])
+def test_one_text_is_no_list_of_globs(root: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=rf"{name} is the text 'csv-\*' instead of a list"):
+        section(root, **{name: "csv-*"})
+
+
+def test_a_clone_takes_only_the_arguments_of_the_section(root: Path) -> None:
+    with pytest.raises(UsageError, match="clone has no argument 'bogus'"):
+        section(root).clone(bogus=1)
+    assert section(root).clone(mount_path="more").key == "more"
+
+
+def test_an_empty_folder_name_is_not_the_current_folder() -> None:
+    with pytest.raises(NotFoundError, match="no such folder: ''"):
+        AgentSkillsSection(session=MINE, skills_dir="")
+
+
+def test_sections_of_two_folders_have_two_keys(root: Path, tmp_path: Path) -> None:
+    skill_folder(tmp_path / "project-skills", "pdf-forms")
+    assert (section(root).key, section(tmp_path / "project-skills").key) == ("skills", "skills.project-skills")
+
+
+def locations(made: AgentSkillsSection) -> list[str]:
+    return [skill.findtext("location", "") for skill in catalog(made.render_body(None))]
+
+
+def test_a_mounted_section_has_every_location_it_names(root: Path, tmp_path: Path) -> None:
+    skill_folder(root / "group", "nested", files={"scripts/run.py": "print(1)\n"})
+    skill_folder(root, "right").rename(root / "Other")
+    made, workspace = section(root, denied_skills=("deprecated-*",)), tmp_path / "workspace"
+    workspace.mkdir()
+    with made.mount(workspace):
+        assert locations(made) == [
+            "skills/code-review", "skills/group/nested", "skills/pdf-forms", "skills/pdf-merge", "skills/Other",
+        ]  # fmt: skip
+        assert all((workspace / location / "SKILL.md").is_file() for location in locations(made))
+        assert (workspace / "skills/group/nested/scripts/run.py").read_text() == "print(1)\n"
+        assert not (workspace / "skills/deprecated-ocr").exists()
+    assert list(workspace.iterdir()) == []
+
+
+def test_a_folder_that_is_one_skill_is_mounted_as_that(tmp_path: Path) -> None:
+    made, workspace = section(skill_folder(tmp_path, "pdf-forms")), tmp_path / "workspace"
+    workspace.mkdir()
+    with made.mount(workspace):
+        assert locations(made) == ["skills"]
+        assert (workspace / "skills/SKILL.md").is_file()
+    assert list(workspace.iterdir()) == []
+
+
+def test_two_sections_never_share_a_location(root: Path, tmp_path: Path) -> None:
+    skill_folder(tmp_path / "own", "pdf-forms", body="Another text.")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    with section(root).mount(workspace), pytest.raises(ConflictError, match="skills/pdf-forms exists already"):
+        section(tmp_path / "own").mount(workspace)
+
+
+def test_a_copy_that_the_host_made_is_used(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root, tmp_path / "workspace/skills")
+    with section(root).mount(tmp_path / "workspace"):
+        pass
+    assert (tmp_path / "workspace/skills/pdf-forms/SKILL.md").is_file()
 
 
 def newer_pythons() -> Iterator[str]:

@@ -73,3 +73,8 @@ def test_a_registry_on_this_machine_is_checked(shell: Shell) -> None:
 def test_a_configured_registry_that_does_not_exist_is_an_error(shell: Shell) -> None:
     found = checks(shell, METIER_DB=f"sqlite://{shell.metier}/none.sqlite")
     assert found["registry"] == ("error", f"{shell.metier}/none.sqlite does not exist")
+
+
+def test_a_skills_folder_that_is_not_there_is_an_error(shell: Shell) -> None:
+    level, text = checks(shell, SKILLS_DIR="nosuch")["skills"]
+    assert (level, "no such folder" in text) == ("error", True)

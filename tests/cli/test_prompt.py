@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cli.shell import Shell
@@ -35,9 +37,36 @@ def test_without_skills_the_prompt_is_empty(shell: Shell) -> None:
     assert (ran.code, ran.out) == (0, "")
 
 
-@pytest.mark.parametrize("preset", ["file", "tool", "compat", "provider", "section", "summary", "triggers", "active"])
+@pytest.mark.parametrize("preset", ["file", "tool", "compat", "provider", "summary", "triggers", "active"])
 def test_every_preset_names_the_skill(shell: Shell, preset: str) -> None:
     shell.skill("pdf", description="Merges PDF files. Use when the user wants one PDF of several.")
     ran = shell("prompt", "--preset", preset, "merge these two PDF files")
     assert ran.code == 0
     assert "pdf" in ran.out
+
+
+@pytest.mark.parametrize("mount", ["../x", "/abs", ""])
+def test_a_mount_path_outside_the_workspace_is_refused(shell: Shell, mount: str) -> None:
+    shell.skill("pdf", root=shell.project / "skills")
+    shell("prompt", "--preset", "section", "--mount", mount, "--skills-dir", "skills").failed(5, "the mount path", repr(mount))
+
+
+def test_the_section_names_locations_of_one_folder_that_exist(shell: Shell) -> None:
+    shell.skill("nested", root=shell.project / "skills/group")
+    shell.skill("pdf")
+    found = shell("prompt", "--preset", "section", "--skills-dir", "skills").out
+    assert re.findall("<location>(.*)</location>", found) == ["skills/group/nested"]
+    assert (shell.project / "skills/group/nested/SKILL.md").is_file()
+
+
+def test_the_section_needs_one_folder(shell: Shell) -> None:
+    shell("prompt", "--preset", "section").failed(2, "one folder of skills", "--skills-dir")
+
+
+def test_the_list_shows_the_brief_description_in_about_fifteen_tokens_a_skill(shell: Shell) -> None:
+    shell.skill(
+        "pdf", description="Merges, splits and rotates files. Use when asked.", head="brief_description: Edit PDF files"
+    )
+    out = shell("prompt", "--preset", "triggers", "what can you do?").out
+    assert "- pdf: Edit PDF files\n" in out
+    assert all(len(line) <= 70 for line in out.splitlines())

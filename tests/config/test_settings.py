@@ -433,3 +433,10 @@ def test_a_systems_file_that_cannot_be_read_fails_closed(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="cannot be read"):
         read_settings([], system_file=f"{tmp_path}/{'x' * 300}", environment={})
     assert read_settings([], system_file=tmp_path / "none.toml", environment={}).system == {}
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+@pytest.mark.parametrize("key", [key for key in KEYS.values() if key.kind is not SettingKind.TABLE], ids=lambda key: key.name)
+def test_an_empty_variable_counts_as_unset(key: SettingKey, text: str) -> None:
+    found = read_settings([], environment={key.variable: text})[key.name]
+    assert (found.value, found.origin) == (key.default, "default")

@@ -81,3 +81,15 @@ def test_recent_use_breaks_a_tie() -> None:
 
 def test_recent_use_alone_activates_nothing(selector: Selector) -> None:
     assert selector.select("good morning", recent=["home#sql-tuner"]).selected == ()
+
+
+def test_recent_use_breaks_a_tie_of_skills_that_the_request_names() -> None:
+    selector = Selector([sample(f"twin-{place}", "Merge PDF files") for place in range(3)])
+    named = selector.select("use twin-0, twin-1 and twin-2", recent=["home#twin-2"])
+    assert [match.name for match in named] == ["twin-2", "twin-0", "twin-1"]
+
+
+@pytest.mark.parametrize(("text", "found"), [("banana", True), ("banana split", False), ("aaab", False)])
+def test_an_end_of_text_in_a_nested_repeat_is_honoured(text: str, found: bool) -> None:
+    reasons = [match.reason for match in greeter(patterns=["(a+)+$"]).select(text, limit=9)]
+    assert any("pattern" in reason for reason in reasons) is found

@@ -10,7 +10,7 @@ import pytest
 import metier
 from builders import FakeMachine, as_another_user, place, skill_text, write_skill
 from metier.catalog import Catalog, Entry, Offer, Source, State
-from metier.errors import InvalidSkillError
+from metier.errors import InvalidSkillError, NotFoundError, UsageError
 from metier.sources import DiscoveryLimits, MetadataCache, SkillLoader, build_catalog, discover
 
 
@@ -53,6 +53,21 @@ def test_allow_and_deny_are_globs(tmp_path: Path) -> None:
     for name in ("pdf-a", "pdf-b", "git"):
         write_skill(tmp_path, name)
     assert discover(tmp_path, allow=["pdf-*"], deny=["*-b"]).names == ("pdf-a",)
+
+
+@pytest.mark.parametrize("name", ["nosuch", "", "a-file"])
+def test_a_named_folder_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").touch()
+    with pytest.raises(NotFoundError, match=f"no such folder: '{name}'"):
+        discover(name)
+
+
+@pytest.mark.parametrize("name", ["allow", "deny"])
+def test_one_text_is_no_list_of_globs(tmp_path: Path, name: str) -> None:
+    write_skill(tmp_path, "pdf")
+    with pytest.raises(UsageError, match=rf"{name} is the text 'csv-\*' instead of a list"):
+        discover(tmp_path, **{name: "csv-*"})
 
 
 def test_limits_are_the_callers_to_choose(tmp_path: Path) -> None:

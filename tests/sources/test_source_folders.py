@@ -34,6 +34,7 @@ PLUGIN = [("plugin", "home/.metier/plugins")]
 def test_the_places_are_those_of_the_decision_and_in_its_order(tmp_path: Path) -> None:
     project = [
         ("claude", "project/.claude/skills"),
+        ("project", "project/skills"),
         ("project", "project/.agent/skills"),
         ("project", "project/.agents/skills"),
         ("project", "project/.metier/skills"),
@@ -56,7 +57,7 @@ def test_a_skills_dir_replaces_the_projects_places_and_is_trusted_by_being_named
 
 def test_in_the_home_folder_each_place_is_searched_once_and_as_the_users(tmp_path: Path) -> None:
     found = places(tmp_path, project=tmp_path / "home", trusted=False)
-    assert shown(found, tmp_path) == [*USER, ("project", "home/.agent/skills"), *PLUGIN]
+    assert shown(found, tmp_path) == [*USER, ("project", "home/skills"), ("project", "home/.agent/skills"), *PLUGIN]
     assert [place.trusted for place in found if place.source is Source.USER] == [True, True, True]
 
 

@@ -227,3 +227,15 @@ KEYS = st.sampled_from(
 def test_no_value_makes_it_raise(extra: dict[str, Json]) -> None:
     _, odd = read_extensions(extra, extra)
     assert {found.code[:3] for found in odd} <= {"SK3"}
+
+
+@pytest.mark.parametrize("pattern", [r"(?<=x)y", r"(?<!x)y", r"a(?!b)", r"a(?=b)", r"(a)\1", "a++", r"\d{2}+", "(?>a)"])
+def test_a_pattern_that_is_never_run_is_reported(pattern: str) -> None:
+    read, [odd] = read_extensions({"triggers": {"patterns": [pattern]}}, {})
+    assert (read.triggers.patterns, odd.code) == ((), "SK302")
+    assert "is never run" in odd.message
+
+
+@pytest.mark.parametrize("pattern", [r"greet\s+\w+", "[+]+", r"\(\?=x", "(?:a|b)+?", "(?P<n>a)", "(?i)a", r"\+\+"])
+def test_a_pattern_that_can_run_is_kept(pattern: str) -> None:
+    assert extensions(triggers={"patterns": [pattern]}).triggers.patterns == (pattern,)

@@ -14,14 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .skills import MissingSdkError, Skills
     from .skills_folder import SkillMount, SkillsFolder
-    from .weakincentives import AgentSkillsSection, SkillMetadata
+    from .weakincentives import AgentSkillsSection, SkillMetadata, SkippedSkill
 
 _EXPORTS = {
     "metier.adapters.skills": ("MissingSdkError", "Skills"),
     "metier.adapters.skills_folder": ("SkillMount", "SkillsFolder"),
-    "metier.adapters.weakincentives": ("AgentSkillsSection", "SkillMetadata"),
+    "metier.adapters.weakincentives": ("AgentSkillsSection", "SkillMetadata", "SkippedSkill"),
 }
-__all__ = ["AgentSkillsSection", "MissingSdkError", "SkillMetadata", "SkillMount", "Skills", "SkillsFolder"]
+__all__ = ["AgentSkillsSection", "MissingSdkError", "SkillMetadata", "SkillMount", "Skills", "SkillsFolder", "SkippedSkill"]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
     __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

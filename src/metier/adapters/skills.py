@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metier.catalog import Catalog
 from metier.disclosure import Budget
-from metier.errors import NotFoundError, UnavailableError, UsageError
+from metier.errors import UnavailableError, UsageError
 from metier.runtime import (
     Session,
     SessionOptions,
@@ -181,9 +181,6 @@ def _catalog(skills: Sequence[Source]) -> Catalog:
     folders = [os.fspath(each) for each in skills if not isinstance(each, Session | Catalog)]
     if not folders:
         raise UsageError("no skills were given", hint="pass folders with skills, a Catalog or a Session")
-    for folder in folders:
-        if not os.path.isdir(folder):
-            raise NotFoundError(f"no such folder: {folder!r}", hint="pass the folder that contains the skills' folders")
     return discover(*folders)
 
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from metier.catalog import Entry
-from metier.errors import ConflictError
+from metier.errors import ConflictError, NotFoundError, RefusedError
 from metier.sources import DiskFiles
 from metier.spec import SKILL_FILE, OwnFiles, SkillName
 
@@ -35,12 +35,13 @@ class SkillMount(StrEnum):
 class SkillsFolder:
     """A folder with skills below `below`, one folder each, until it is closed or Python ends.
 
-    `folder` is an existing folder, whose other files are kept; by default a new temporary one.
+    `folder` is an existing folder, whose other files are kept; by default a new temporary one. A skill's folder is its name, or
+    with a `root` its path below that.
     """
 
     def __init__(
         self, skills: Iterable[Entry], *, folder: str | os.PathLike[str] | None = None, below: str = ".claude/skills",
-        how: SkillMount = SkillMount.COPY,
+        how: SkillMount = SkillMount.COPY, root: str = "",
     ) -> None:  # fmt: skip
         self._made: list[str] = []
         self._whole: list[str] = []
@@ -54,10 +55,12 @@ class SkillsFolder:
         self.folder = os.path.realpath(folder)
         self.skills_folder = os.path.join(self.folder, below)
         self._sources: dict[str, str] = {}
+        self._targets: dict[str, str] = {}
         try:
-            self._make_folders()
+            self._make_folders(self.skills_folder)
             for entry in skills:
-                self._mount(entry, how)
+                inner = os.path.relpath(entry.folder, root) if root else str(SkillName(entry.name))
+                self._mount(entry, os.path.normpath(os.path.join(self.skills_folder, inner)), how)
         except BaseException:
             self.close()
             raise
@@ -67,13 +70,13 @@ class SkillsFolder:
         return tuple(self._sources)
 
     def path_of(self, name: str, path: str = SKILL_FILE) -> str:
-        return os.path.join(self.skills_folder, name, path)
+        return os.path.join(self._targets[name], path)
 
     def find(self, path: str, *, cwd: str = "") -> tuple[str, str] | None:
         """The skill that a file belongs to, here or in its source folder, and the path in the skill."""
         real = os.path.realpath(os.path.join(cwd, path))
         for name, source in self._sources.items():
-            for root in (os.path.join(self.skills_folder, name), source):
+            for root in (self._targets[name], source):
                 if real == root or real.startswith(root + os.sep):
                     return name, real[len(root) + 1 :].replace(os.sep, "/")
         return None
@@ -87,9 +90,8 @@ class SkillsFolder:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _make_folders(self) -> None:
+    def _make_folders(self, folder: str) -> None:
         missing = []
-        folder = self.skills_folder
         while not os.path.isdir(folder):
             missing.append(folder)
             folder = os.path.dirname(folder)
@@ -97,10 +99,14 @@ class SkillsFolder:
             os.mkdir(folder)
             self._made.append(folder)
 
-    def _mount(self, entry: Entry, how: SkillMount) -> None:
-        target = os.path.join(self.skills_folder, str(SkillName(entry.name)))
+    def _mount(self, entry: Entry, target: str, how: SkillMount) -> None:
+        self._make_folders(os.path.dirname(target))
+        if target in self._made and not os.listdir(target):
+            # The skill is the root itself, so its folder was just made.
+            self._made.remove(target)
+            os.rmdir(target)
         if os.path.lexists(target):
-            if os.path.realpath(target) != os.path.realpath(entry.folder):
+            if not _has_same_files(entry.folder, target):
                 raise ConflictError(f"{target} exists already", hint="remove it, or mount the skills into another folder")
         elif how is SkillMount.LINK:
             os.symlink(entry.folder, target, target_is_directory=True)
@@ -109,7 +115,21 @@ class SkillsFolder:
             self._made.append(target)
             self._whole.append(target)
             _copy(DiskFiles(entry.folder), target)
-        self._sources[entry.name] = os.path.realpath(entry.folder)
+        self._sources[entry.name], self._targets[entry.name] = os.path.realpath(entry.folder), target
+
+
+def _has_same_files(source: str, target: str) -> bool:
+    """Returns True for the skill itself, a link to it, and a whole copy that the host has put there."""
+    if os.path.realpath(source) == os.path.realpath(target):
+        return True
+    wanted, there = DiskFiles(source), DiskFiles(target)
+    try:
+        return all(
+            wanted.read(file.path, limit=_LARGEST_FILE) == there.read(file.path, limit=_LARGEST_FILE)
+            for file in OwnFiles(wanted).list()
+        )
+    except (OSError, NotFoundError, RefusedError):
+        return False
 
 
 def _copy(files: DiskFiles, target: str) -> None:

@@ -333,7 +333,7 @@ class AgentEngine:
             return reply.text
 
         chooser = LlmSelector(selector, ask)
-        recent = [row.folder for row in self.session.active]
+        recent = self.session.recent_folders
         return decide(_with_triggered(found, chooser.select(message, most, recent=recent)), most)
 
     def _build(self, current: list[ModelMessage] | None = None) -> Prompt:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from metier.config import Settings, SettingValue, read_settings
+from metier.config import Settings, SettingValue, is_switched_on, read_settings
 from metier.values import replace
 
 from .paths import Paths
@@ -61,7 +61,7 @@ class App:
     @cached_property
     def is_trusted(self) -> bool:
         """Returns True if skills and settings of the current folder may be used."""
-        return self.environment.get("METIER_TRUST") == "1" or self.trust.covers(self.folder)
+        return is_switched_on(self.environment, "METIER_TRUST") or self.trust.covers(self.folder)
 
     @cached_property
     def settings(self) -> Settings:

@@ -62,7 +62,7 @@ class Installation:
             for folder in (self.paths.user_home, self.paths.folder)
             for name in (".claude", ".agents", ".agent", ".metier")
         ]
-        return (bundled, *shared, self.user_dir, self.plugins_dir)
+        return (bundled, *shared, os.path.join(self.paths.folder, "skills"), self.user_dir, self.plugins_dir)
 
     def scope(self, level: ScopeLevel) -> InstallScope:
         """Returns the folders of the user's, or of this project's, installed skills."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from metier.errors import NotFoundError
 from metier.values import dataclass
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class LocalSkills:
     def places(self) -> tuple[SourceFolder, ...]:
         from metier.sources import standard_folders
 
+        self._check_skills_dir()
         return standard_folders(
             home=self.paths.user_home,
             user_dir=self.installation.user_dir,
@@ -85,6 +88,15 @@ class LocalSkills:
             skills_dir=self.settings.path("skills.dir"),
             is_trusted=self.trusts,
         )
+
+    def _check_skills_dir(self) -> None:
+        """Raises NotFoundError if the named folder does not exist: an empty list would hide the mistake."""
+        named = self.settings["skills.dir"]
+        if named.value is not None and not os.path.isdir(named.value):
+            origin = "--skills-dir" if named.origin == "flag" else named.origin
+            raise NotFoundError(
+                f"no such folder: {named.value} (from {origin})", hint="create it, or name the folder that contains your skills"
+            )
 
     @property
     def limits(self) -> DiscoveryLimits:
@@ -160,9 +172,11 @@ class LocalSkills:
     def selector_for(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
         """`semantic` overrides the setting. The index is kept in the cache folder."""
         # Imported here: numpy costs 80 ms, and only a request needs it.
+        from metier.selection import SelectorOptions
         from metier.sources import open_selector
 
         usable = [entry for entry in catalog if entry.is_for_models]
         index = self.paths.cache("selection.index") if self.settings.boolean("cache.enabled") else None
         by_meaning = self.settings.boolean("selection.semantic") if semantic is None else semantic
-        return open_selector(usable, index, semantic=by_meaning)
+        options = SelectorOptions(max_skills=self.settings.number("skills.max_active"))
+        return open_selector(usable, index, semantic=by_meaning, options=options)

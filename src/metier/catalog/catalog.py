@@ -13,13 +13,13 @@ from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import NamedTuple
 
-from metier.errors import SkillNotFoundError
+from metier.errors import SkillNotFoundError, UsageError
 from metier.values import dataclass, field
 
 from .entry import Entry, Offer, OfferFlag, Source, State
 from .needs import Environment, Needs, missing_needs
 
-__all__ = ["Catalog", "CatalogFilters", "SourceOffers", "merge"]
+__all__ = ["Catalog", "CatalogFilters", "SourceOffers", "merge", "read_globs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,13 @@ class CatalogFilters:
     allow: tuple[str, ...] = ()
     """Globs; when not empty, a skill must match one."""
     deny: tuple[str, ...] = ()
+
+
+def read_globs(given: Iterable[str], name: str) -> tuple[str, ...]:
+    """Returns the globs of an argument. Raises UsageError for a text: its letters would be globs, and `*` allows all."""
+    if isinstance(given, str):
+        raise UsageError(f"{name} is the text {given!r} instead of a list", hint=f"pass {name}=[{given!r}]")
+    return tuple(given)
 
 
 class SourceOffers(NamedTuple):

@@ -110,6 +110,13 @@ class Entry(NamedTuple):
         return manifest_from(fields, name=self.name, description=self.description)[0]
 
     @property
+    def brief(self) -> str:
+        """The author's `brief_description`; empty if there is none."""
+        # Most skills have none, and building a manifest takes a while.
+        has_one = "brief_description" in self.offer.fields or "brief-description" in self.offer.fields
+        return (self.manifest.extensions.brief_description or "") if has_one else ""
+
+    @property
     def report(self) -> Report:
         """The problems of the file under the lenient verdict."""
         problems = self.offer.problems

@@ -84,9 +84,10 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
         changed = sum(value.origin != "default" for value in settings)
         yield DoctorCheck("settings", "ok", f"{changed} changed from the default; `metier config show` lists all")
     yield _cache(app)
-    yield from _skills(app)
-    yield from _installed(app)
-    yield _project(app)
+    try:
+        yield from (*_skills(app), *_installed(app), _project(app))
+    except MetierError as error:
+        yield DoctorCheck("skills", "error", str(error), error.hint)
     yield from _running(app)
     yield from _registry(app, all_archives=all_archives)
     for tool, purpose in _TOOLS.items():

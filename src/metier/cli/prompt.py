@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from metier.app import App
@@ -14,6 +16,7 @@ from metier.disclosure import (
     exact_token_counter,
     render_prompt,
 )
+from metier.errors import UsageError
 from metier.spec import estimate_tokens
 
 from .core.dispatch import command
@@ -44,7 +47,9 @@ __all__ = ["prompt"]
     show_default=True,
     help="Catalog format of the presets file and tool.",
 )
-@click.option("--mount", default="skills", show_default=True, help="Mount path of the skills, for the preset section.")
+@click.option(
+    "--mount", default="skills", show_default=True, help="Where the workspace has the folder of skills, for the preset section."
+)
 @click.option("--exact", is_flag=True, help="Count tokens with a tokenizer instead of an estimate.")
 def prompt(
     app: App, *, query: tuple[str, ...], preset: str, budget: int | None, context: int, form: str, mount: str, exact: bool
@@ -61,12 +66,24 @@ def prompt(
         budget=Budget(tokens=budget) if budget else Budget.of_context(context),
         form=CatalogFormat(form),
         mount_path=mount,
+        root=_section_root(app) if preset in ("section", "summary") else "",
         count=exact_token_counter() if exact else estimate_tokens,
     )
+    if options.preset is Preset.SECTION and not options.root:
+        raise UsageError(
+            "the preset 'section' describes one folder of skills, and there is no ./skills here",
+            hint="metier prompt --preset section --skills-dir FOLDER",
+        )
     selector = app.skills.selector if request else None
     return _result(
         render_prompt(app.catalog, request, options, selector=selector, loader=app.skills.loader), options, exact=exact
     )
+
+
+def _section_root(app: App) -> str:
+    """Returns the folder that a workspace would mount: the one that was named, or `./skills`."""
+    folder = app.settings.path("skills.dir") or os.path.join(app.folder, "skills")
+    return os.path.realpath(folder) if os.path.isdir(folder) else ""
 
 
 def _result(shown: Disclosure, options: PromptOptions, *, exact: bool) -> Result:

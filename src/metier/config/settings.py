@@ -19,10 +19,10 @@ from metier.values import dataclass, field
 
 from .keys import KEYS, Held, SettingKey, SettingKind, SettingValue
 
-__all__ = ["Setting", "Settings", "read_settings"]
+__all__ = ["Setting", "Settings", "is_switched_on", "read_settings"]
 
 StrPath = str | os.PathLike[str]
-_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,9 @@ def read_settings(
         warnings += _hidden_sources(values["skills.sources"].value, asked.get("skills.sources"))
     for key in KEYS.values():
         for variable in (*key.variables, key.variable):
-            if variable in environment and key.kind is not SettingKind.TABLE:
-                text = environment[variable]
+            # An empty variable is one that was never filled in, as in `SKILLS_MAX_ACTIVE= metier chat`.
+            text = environment.get(variable, "")
+            if text.strip() and key.kind is not SettingKind.TABLE:
                 values[key.name] = Setting(key, _from_text(key, text, variable, here, home), f"environment: {variable}")
     for name, flag in (flags or {}).items():
         if flag is not None:
@@ -297,13 +298,29 @@ def _from_text(key: SettingKey, text: str, variable: str, here: str, home: str |
         case SettingKind.NUMBER:
             value = int(text) if re.fullmatch(r"-?\d{1,9}", text.strip()) else text
         case SettingKind.BOOLEAN:
-            word = text.strip().lower()
-            value = word in _TRUE if word in _TRUE + _FALSE else text
+            truth = _truth(text)
+            value = text if truth is None else truth
         case SettingKind.LIST:
             value = [word for word in re.split(r"[,\s]+", text) if word]
-        case SettingKind.PATH if not text:
-            return None
     return check_value(key, value, file=f"environment variable {variable}", line=None, base=here, home=home)
+
+
+def is_switched_on(environment: Mapping[str, str], variable: str) -> bool:
+    """Returns whether a variable that is no setting says yes: 1, true, yes or on. Raises ConfigError for any other word."""
+    text = environment.get(variable, "")
+    truth = _truth(text) if text.strip() else False
+    if truth is None:
+        raise ConfigError(
+            f"{_short(text)} is neither yes nor no",
+            file=f"environment variable {variable}",
+            hint=f"write {variable}=1, or unset it",
+        )
+    return truth
+
+
+def _truth(text: str) -> bool | None:
+    word = text.strip().lower()
+    return word in _TRUE if word in _TRUE + _FALSE else None
 
 
 def _short(value: object) -> str:

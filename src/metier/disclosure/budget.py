@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from metier.spec import estimate_tokens, first_sentence
+from metier.spec import estimate_tokens
 from metier.values import dataclass
 
 from .catalog_block import ACTIVATION_SENTENCES, ActivationMethod, CatalogLine, left_out_sentence, render_block
-from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter
+from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter, brief_text
 
 __all__ = ["Budget", "CatalogStyle", "render_catalog"]
 
@@ -49,10 +49,7 @@ class CatalogStyle:
         return (skill.name, skill.description, self._location(skill))
 
     def brief_line(self, skill: PromptSkill) -> CatalogLine:
-        sentence = first_sentence(skill.description)
-        if len(sentence) > _MAX_BRIEF_CHARS:
-            sentence = sentence[:_MAX_BRIEF_CHARS].rsplit(" ", 1)[0] + "…"
-        return (skill.name, sentence, self._location(skill))
+        return (skill.name, brief_text(skill, _MAX_BRIEF_CHARS), self._location(skill))
 
     def page(self, lines: Sequence[CatalogLine], names: Sequence[str], missing: int) -> str:
         block = render_block(sorted(lines), sorted(names), self.form)

@@ -12,22 +12,26 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from metier.spec import estimate_tokens, first_sentence
+from metier.errors import RefusedError
+from metier.spec import estimate_tokens, resource_path
 from metier.values import dataclass
 
 from .catalog_block import breadcrumb, render_block, render_indented_xml, render_reference_xml
 from .escaping import escape_instructions, escape_markdown, one_line
-from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter
+from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter, brief_text
 
 __all__ = [
     "Preset",
     "SectionVisibility",
     "SkillInstructions",
     "asks_for_skills",
+    "check_mount_path",
+    "mounted_folder",
     "render_active",
     "render_by_trigger",
     "render_compat",
@@ -82,24 +86,48 @@ When a task matches an available skill:
 3. Use scripts or references in the skill directory as needed"""
 
 
+def check_mount_path(path: str) -> str:
+    """Returns the normalized path. Raises RefusedError if it is absolute, empty or leads out of the workspace."""
+    try:
+        return resource_path(path)
+    except RefusedError as error:
+        raise RefusedError(
+            f"the mount path {path!r} is not a path inside the workspace", rule=error.rule, hint="use one such as 'skills'"
+        ) from None
+
+
 def render_section(
     skills: Iterable[PromptSkill],
     *,
     mount_path: str = "skills",
-    folders: Mapping[str, str] | None = None,
+    root: str = "",
     visibility: SectionVisibility = SectionVisibility.FULL,
     count: TokenCounter = estimate_tokens,
 ) -> Disclosure:
-    """`folders` maps a skill's name to its folder below the mount path, where the two differ."""
-    listed = sorted(skills, key=lambda skill: skill.name)
+    """Renders the skills of the folder `root`, which is at `mount_path` in the agent's workspace.
+
+    A skill keeps its path below the root. Skills elsewhere are left out, because the workspace does not have them. Without a
+    `root`, every skill is at the mount path under its name.
+    """
+    mount = check_mount_path(mount_path)
+    listed = sorted((skill for skill in skills if _is_below(skill, root)), key=lambda skill: skill.name)
     if not listed:
         return Disclosure()
     if visibility is SectionVisibility.SUMMARY:
         text = "Available skills: " + ", ".join(escape_markdown(skill.name) for skill in listed)
         return Disclosure.of(text, Tier.NAMES, named=_names(listed), count=count)
-    folder_of = {skill.name: skill.name for skill in listed} | dict(folders or {})
-    block = render_indented_xml([(skill.name, skill.description, f"{mount_path}/{folder_of[skill.name]}") for skill in listed])
+    block = render_indented_xml([(skill.name, skill.description, mounted_folder(skill, mount, root)) for skill in listed])
     return Disclosure.of(f"{block}\n\n{_SECTION_STEPS}", Tier.CATALOG, full=_names(listed), count=count)
+
+
+def mounted_folder(skill: PromptSkill, mount_path: str, root: str) -> str:
+    """Returns the skill's folder in a workspace that has `root` at `mount_path`."""
+    inner = posixpath.relpath(posixpath.dirname(skill.location), root) if root else skill.name
+    return posixpath.normpath(f"{mount_path}/{inner}")
+
+
+def _is_below(skill: PromptSkill, root: str) -> bool:
+    return not root or skill.location.startswith(root.rstrip("/") + "/")
 
 
 _ASKS_FOR_SKILLS = re.compile(
@@ -130,11 +158,13 @@ def render_by_trigger(
         parts = [f"## Skill: {escape_markdown(skill.name)}\n\n{escape_instructions(skill.instructions)}" for skill in matched]
         return Disclosure.of("\n\n".join(parts), Tier.INSTRUCTIONS, full=_names(matched), count=count)
     if asks_for_skills(query) or not has_triggers:
-        lines = [f"- {escape_markdown(skill.name)}: {escape_markdown(first_sentence(skill.description))}" for skill in skills]
+        lines = [f"- {escape_markdown(skill.name)}: {escape_markdown(brief_text(skill, _MAX_BRIEF_CHARS))}" for skill in skills]
         return Disclosure.of("\n".join(["Available skills:", *lines]), Tier.NAMES, named=_names(skills), count=count)
     return Disclosure.of(breadcrumb(len(skills)), Tier.BREADCRUMB, count=count)
 
 
+_MAX_BRIEF_CHARS = 50
+"""With the name, about fifteen tokens for each skill of the list."""
 _CAPABILITIES = re.compile(
     r"^#{1,6}\s*(?:key )?(?:capabilities|features|what it (?:does|can do)|techniques)\s*:?\s*$", re.IGNORECASE
 )

@@ -58,7 +58,9 @@ class PromptOptions:
     form: CatalogFormat = CatalogFormat.XML
     """For the presets `file` and `tool`."""
     mount_path: str = "skills"
-    """For the preset `section`."""
+    """For the preset `section`: where the skills are in the agent's workspace."""
+    root: str = ""
+    """For the presets `section` and `summary`: the folder that is mounted there; only its skills are shown."""
     count: TokenCounter = estimate_tokens
 
 
@@ -88,9 +90,9 @@ def render_prompt(
         case Preset.PROVIDER:
             return render_provider(shown, count=count)
         case Preset.SECTION:
-            return render_section(shown, mount_path=options.mount_path, count=count)
+            return render_section(shown, mount_path=options.mount_path, root=options.root, count=count)
         case Preset.SUMMARY:
-            return render_section(shown, visibility=SectionVisibility.SUMMARY, count=count)
+            return render_section(shown, root=options.root, visibility=SectionVisibility.SUMMARY, count=count)
         case Preset.TRIGGERS:
             has_triggers = any(map(_has_triggers, shown))
             activated = _load_activated(shown, request, selector, loader)

@@ -10,10 +10,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from metier.errors import UnavailableError
-from metier.spec import estimate_tokens
+from metier.spec import estimate_tokens, first_sentence
 from metier.values import dataclass
 
-__all__ = ["CatalogFormat", "Disclosure", "PromptSkill", "Tier", "TokenCounter", "exact_token_counter"]
+__all__ = ["CatalogFormat", "Disclosure", "PromptSkill", "Tier", "TokenCounter", "brief_text", "exact_token_counter"]
 
 TokenCounter = Callable[[str], int]
 """Counts the tokens of a text: `estimate_tokens` by default, `exact_token_counter()` where the extra is installed."""
@@ -48,6 +48,12 @@ class PromptSkill(Protocol):
     @property
     def location(self) -> str:
         """Path of its SKILL.md."""
+
+
+def brief_text(skill: PromptSkill, limit: int) -> str:
+    """Returns the author's brief description, or the first sentence, cut at a word."""
+    text = getattr(skill, "brief", "") or first_sentence(skill.description)
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0].rstrip(",;:(") + "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,16 @@ class SkillActivated(Event):
     description: str = ""
     """Content."""
 
+    @property
+    def skill_name(self) -> str:
+        """The same as `name`, for handlers of events from several packages."""
+        return self.name
+
+    @property
+    def skill_path(self) -> str:
+        """The same as `path`."""
+        return self.path
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillDeactivated(Event):

@@ -94,6 +94,12 @@ class Session:
     def active_names(self) -> tuple[str, ...]:
         return tuple(sorted(row.name for row in self.active))
 
+    @property
+    def recent_folders(self) -> list[str]:
+        """The folders of the skills that were used in this session, active or not."""
+        used = {name for name in self.usage if name} | {row.name for row in self.active}
+        return [entry.folder for name in sorted(used) if (entry := self.catalog.get(name)) is not None]
+
     def active_skills(self) -> list[Skill]:
         """Reads the active skills from disk now. Deleted and broken ones are left out."""
         found = []
@@ -229,7 +235,7 @@ class Session:
     def select(self, query: str, limit: int | None = None) -> Selection:
         if self.selector is None:
             raise RefusedError("this session has no selector", rule="no-selector", hint="set selector in SessionServices")
-        selection = self.selector.select(query, limit, recent=[row.folder for row in self.active])
+        selection = self.selector.select(query, limit, recent=self.recent_folders)
         names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
         self.emit(
             events.SelectionMade(

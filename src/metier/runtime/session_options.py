@@ -35,7 +35,7 @@ class SkillSelector(Protocol):
     """Finds skills for a request. `metier.selection.Selector` implements it."""
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        """`recent` are the folders of active skills."""
+        """`recent` are the folders of skills that were used in the session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

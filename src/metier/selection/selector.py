@@ -157,17 +157,17 @@ class Selector:
         return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
 
     def _order(self, ranked: RankedCandidates, triggered: dict[int, TriggerMatch]) -> list[int]:
-        """Returns the candidates' positions, best first: named skills, then whole phrases, then by score; ties by id."""
+        """Returns the candidates' positions, best first: named, whole phrases, score, recent use, id."""
         order = np.argsort(-ranked.odds, kind="stable")
         if not triggered and not (np.diff(ranked.odds.take(order)) == 0).any():
             return [int(place) for place in order]
         rows, odds = ranked.evidence.rows.tolist(), ranked.odds.tolist()
         untriggered = TriggerMatch()
 
-        def key(place: int) -> tuple[bool, bool, float, str]:
+        def key(place: int) -> tuple[bool, bool, float, bool, str]:
             trigger = triggered.get(rows[place], untriggered)
             raised = _raise_odds(odds[place], trigger)
-            return (not trigger.named, not trigger.whole_phrase, -raised, self._skills[rows[place]].id)
+            return (not trigger.named, not trigger.whole_phrase, -raised, not trigger.recent, self._skills[rows[place]].id)
 
         return sorted(range(len(rows)), key=key)
 

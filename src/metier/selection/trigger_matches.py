@@ -37,6 +37,8 @@ class TriggerMatch:
     doubt: float = 1.0
     """Probability that all triggers are wrong, as if they were independent."""
     whole_phrase: bool = False
+    recent: bool = False
+    """Used earlier in this session; decides a tie."""
     bonus: float = 0.0
     """Log-odds for a verb and for recent use: enough to win a tie, too little to activate a skill."""
     reasons: list[str] = field(default_factory=list)
@@ -63,7 +65,9 @@ def find_trigger_matches(
     if library.has_triggers:
         _add_triggers(text, library, triggers_of, options, found)
     for row in recent_rows:
-        found.setdefault(row, TriggerMatch()).add_bonus(options.recent, "used recently")
+        match = found.setdefault(row, TriggerMatch())
+        match.recent = True
+        match.add_bonus(options.recent, "used recently")
     return found
 
 

@@ -21,7 +21,9 @@ from metier.catalog import (
     offer_from_fields,
     offer_from_parse,
     offer_from_report,
+    read_globs,
 )
+from metier.errors import NotFoundError
 from metier.spec import (
     MAX_FRONTMATTER_BYTES,
     MAX_SKILL_FILE_BYTES,
@@ -63,10 +65,18 @@ def discover(
     cache: str | os.PathLike[str] | None = None,
     limits: DiscoveryLimits | None = None,
 ) -> Catalog:
-    """Returns the catalog of these folders; a later folder wins. A named folder is trusted. `cache` is a file for metadata."""
+    """Returns the catalog of these folders; a later folder wins. A named folder is trusted. `cache` is a file for metadata.
+
+    Raises NotFoundError if one of them is not a folder.
+    """
+    for folder in folders:
+        if not os.fspath(folder) or not os.path.isdir(folder):
+            raise NotFoundError(
+                f"no such folder: {os.fspath(folder)!r}", hint="pass the folder that contains the skills' folders"
+            )
     return build_catalog(
         [SourceFolder(Source.PROJECT, os.fspath(folder)) for folder in folders],
-        filters=CatalogFilters(allow=tuple(allow), deny=tuple(deny)),
+        filters=CatalogFilters(allow=read_globs(allow, "allow"), deny=read_globs(deny, "deny")),
         machine=LocalMachine(),
         cache=MetadataCache(os.fspath(cache)) if cache is not None else None,
         limits=limits,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from metier.catalog import Catalog, Entry
-from metier.selection import CorruptIndexError, Selection, Selector, SkillEmbeddings
+from metier.selection import CorruptIndexError, Selection, Selector, SelectorOptions, SkillEmbeddings
 from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Extensions, split_document
 
 from .atomic_write import replace_bytes
@@ -97,7 +97,9 @@ def select(
     return selector.select(request, limit)
 
 
-def open_selector(entries: Iterable[Entry], file: str | None = None, *, semantic: bool = False) -> Selector:
+def open_selector(
+    entries: Iterable[Entry], file: str | None = None, *, semantic: bool = False, options: SelectorOptions | None = None
+) -> Selector:
     """Opens a selector over these entries (a catalog or some of its entries), and saves its index in `file` if it changed.
 
     `semantic` also ranks by sentence embeddings, which are saved in a second file next to the first. Raises
@@ -106,10 +108,10 @@ def open_selector(entries: Iterable[Entry], file: str | None = None, *, semantic
     skills = [IndexedSkill(entry) for entry in entries]
     embeddings = open_embeddings(skills, file and f"{file}.embeddings") if semantic else None
     if file is None:
-        return Selector(skills, embeddings=embeddings)
-    selector = _open_mapped(file, lambda buffer: Selector.from_buffer(buffer, skills, embeddings=embeddings))
+        return Selector(skills, embeddings=embeddings, options=options)
+    selector = _open_mapped(file, lambda buffer: Selector.from_buffer(buffer, skills, embeddings=embeddings, options=options))
     if selector is None:
-        selector = Selector(skills, embeddings=embeddings)
+        selector = Selector(skills, embeddings=embeddings, options=options)
     elif not selector.is_changed:
         return selector
     _save(file, selector.index_bytes())

@@ -53,6 +53,7 @@ def standard_folders(
     elif project is not None:
         folders += [
             SourceFolder(Source.CLAUDE, os.path.join(project, ".claude", "skills"), project_trusted),
+            SourceFolder(Source.PROJECT, os.path.join(project, "skills"), project_trusted),
             SourceFolder(Source.PROJECT, os.path.join(project, ".agent", "skills"), project_trusted),
             SourceFolder(Source.PROJECT, os.path.join(project, ".agents", "skills"), project_trusted),
             SourceFolder(Source.PROJECT, os.path.join(project, ".metier", "skills"), project_trusted),

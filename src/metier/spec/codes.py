@@ -168,7 +168,7 @@ CODES: dict[str, Code] = {
              bad="## Errors\nTODO: describe the error codes", good="## Errors\nExit code 2 means that the input was wrong."),
 
         Code("SK301", "extension-shape", W, None, "A key that metier understands has a value of another shape than it expects."),
-        Code("SK302", "trigger-pattern", W, W, "A pattern under `triggers.patterns` is not a regular expression."),
+        Code("SK302", "trigger-pattern", W, W, "A pattern under `triggers.patterns` is not a regular expression, or is never run because it needs backtracking."),
         Code("SK303", "toolset-reference", W, W, "A toolset is written `toolsets/module:Name`, inside the skill."),
         Code("SK304", "version", W, W, "A version is three numbers such as 1.4.0, so that tools can tell which is newer."),
         Code("SK305", "parameter", W, W, "A parameter has a type (string, integer, number, boolean) and a default of that type."),

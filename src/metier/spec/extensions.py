@@ -45,6 +45,9 @@ EXTENSION_SPELLINGS = EXTENSION_KEYS | _SPELLINGS.keys()
 _SEMVER = lazy_pattern(r"\d+(\.\d+){0,3}([-+][0-9A-Za-z.+-]+)?")
 _COMMAND = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _TOOLSET = lazy_pattern(r"(?P<module>toolsets(?:/[A-Za-z_]\w*)+)(?:\.py)?:(?P<name>[A-Za-z_]\w*)")
+# Lookaround, atomic groups, references to groups and possessive repeats, which the linear-time matcher does not have.
+_BACKTRACKING = lazy_pattern(r"\(\?(?:<?[=!]|>|P=|\()|\\[1-9]|[*+?}]\+")
+_CHARACTERS = lazy_pattern(r"\\[^1-9]|\[\^?\]?(?:\\.|[^\]\\])*\]")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -241,6 +244,14 @@ class _Reader:
                 re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as error:
             self.odd("SK302", f"triggers.patterns: {pattern[:60]!r} is not a regular expression: {error}")
+            return False
+        unsafe = _BACKTRACKING.search(_CHARACTERS.sub("x", pattern))
+        if unsafe:
+            self.odd(
+                "SK302",
+                f"triggers.patterns: {pattern[:60]!r} is never run: {unsafe[0]!r} needs backtracking",
+                hint="use only words, classes, groups, | and repeats",
+            )
             return False
         return True
 

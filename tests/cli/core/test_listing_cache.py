@@ -312,6 +312,7 @@ def test_every_place_is_among_the_folders_whose_links_are_watched(tmp_path: Path
     from metier.app import App
 
     environment = {"HOME": str(tmp_path / "home"), "METIER_HOME": str(tmp_path / "metier")}
+    (tmp_path / "dir").mkdir()
     for extra in ({}, {"SKILLS_DIR": str(tmp_path / "dir")}):
         app = App(environment={**environment, **extra}, folder=tmp_path / "project")
         bundled, *places = [place.root for place in app.skills.places]

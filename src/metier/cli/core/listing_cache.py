@@ -195,6 +195,7 @@ def _possible_roots(app: App) -> Iterable[str]:
     """Yields every root that `standard_folders` leaves out if it is the same folder as another one."""
     for folder in (app.paths.user_home, app.folder):
         yield from (os.path.join(folder, name, "skills") for name in (".claude", ".agents", ".agent", ".metier"))
+    yield os.path.join(app.folder, "skills")
     yield from filter(None, (app.installation.user_dir, app.installation.plugins_dir, app.settings.path("skills.dir")))
 
 
