@@ -15,12 +15,14 @@ from metier.values import dataclass, replace
 from .argparse_reader import read_argparse
 from .click_reader import function_types, read_click, read_typer
 from .command_line import UNKNOWN, ArgumentKind, CommandLine
+from .docstring_reader import add_descriptions, documented_line, javascript_docs, python_docs
 from .usage_line import read_usage
 
 __all__ = ["SkillScript", "is_script", "read_script", "scripts_of"]
 
 FOLDER = "scripts/"
 _SUFFIXES = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb"})
+_JAVASCRIPT = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 _MAX_BYTES = 256 * 1024
 _MAX_SCRIPTS = 50
 _MAX_NAME = 64
@@ -70,7 +72,7 @@ def is_script(entry: FileEntry) -> bool:
 @lru_cache(maxsize=128)
 def read_script(source: str, path: str) -> SkillScript:
     """Reads the text of a script. Cached: tools are made for every turn, and reading takes 30 ms."""
-    line = _read_python(source, path) if path.endswith(".py") else read_usage(source, path) or UNKNOWN
+    line = _read_python(source, path) if path.endswith(".py") else _read_other(source, path)
     name = path.rpartition("/")[2]
     description = script_summary(source) or line.help or f"Runs {name}."
     return SkillScript(path=path, tool_name=name.partition(".")[0], description=description, command_line=line)
@@ -90,10 +92,16 @@ def _read_python(source: str, path: str) -> CommandLine:
         line = read_click(tree)
     elif "argparse" in imported:
         line = read_argparse(tree)
-    if line is not None:
-        return line
+    docs, types = python_docs(tree), function_types(tree)
+    if line is None and (usage := read_usage(source, path)) is not None:
+        line = _with_types(usage, types)
+    return add_descriptions(line, docs) if line is not None else documented_line(docs, types, source) or UNKNOWN
+
+
+def _read_other(source: str, path: str) -> CommandLine:
+    docs = javascript_docs(source) if path.endswith(_JAVASCRIPT) else ()
     usage = read_usage(source, path)
-    return _with_types(usage, function_types(tree)) if usage is not None else UNKNOWN
+    return add_descriptions(usage, docs) if usage is not None else documented_line(docs, {}, source) or UNKNOWN
 
 
 def _imported_modules(tree: ast.Module) -> set[str]:
