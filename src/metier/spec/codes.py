@@ -172,8 +172,13 @@ CODES: dict[str, Code] = {
         Code("SK303", "toolset-reference", W, W, "A toolset is written `toolsets/module:Name`, inside the skill."),
         Code("SK304", "version", W, W, "A version is three numbers such as 1.4.0, so that tools can tell which is newer."),
         Code("SK305", "parameter", W, W, "A parameter has a type (string, integer, number, boolean) and a default of that type."),
-        Code("SK306", "dependency", W, W, "`dependencies` names other skills, each with a valid skill name."),
+        Code("SK306", "dependency", W, W,
+             "`dependencies` names other skills, each with a valid skill name and, after `@`, the versions that will do.",
+             bad="dependencies: [base-style>=2.0]", good='dependencies: ["base-style@>=2.0"]'),
         Code("SK307", "requires", W, W, "`metadata.requires` names commands, with spaces between them; paths and options are not commands."),
+        Code("SK308", "declared-script-missing", W, W, "`scripts` names a file that is not in the skill's scripts/ folder."),
+        Code("SK309", "toolset-missing", W, W,
+             "The module of a toolset is not in the skill, or it is not Python: toolsets are loaded into a Python process."),
     )
 }  # fmt: skip
 
