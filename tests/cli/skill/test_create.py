@@ -144,3 +144,11 @@ def test_an_editor_that_fails_leaves_the_skill_and_says_where(shell: Shell, edit
     shell.install("fails", "exit 3")
     shell("skill", "create", "pages", *WORDS, "--edit", EDITOR=editor).failed(5, part, str(shell.skills / "pages/SKILL.md"))
     assert shell("skill", "validate", "pages").code == 0
+
+
+def test_a_valid_file_is_imported_as_it_is_also_with_a_list_of_tags(shell: Shell) -> None:
+    text = "---\nname: code-review\ndescription: Reviews code. Use when asked.\nmetadata:\n  tags: [code, review]\n---\nRead it.\n"
+    (shell.project / "their.md").write_text(text)
+    shell("skill", "create", "code-review", "-f", "their.md").ok()
+    assert (shell.skills / "code-review/SKILL.md").read_text() == text
+    shell("skill", "validate", "code-review").ok("metadata.tags is a list")
