@@ -51,7 +51,15 @@ if TYPE_CHECKING:
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
     from .session import Session, activated_by
-    from .session_options import LazyRunner, LazySelector, ScriptRunner, SessionOptions, SessionServices, SkillSelector
+    from .session_options import (
+        LazyRunner,
+        LazySelector,
+        ScriptChecker,
+        ScriptRunner,
+        SessionOptions,
+        SessionServices,
+        SkillSelector,
+    )
     from .skill_access import RemoteFiles, approval_digest
     from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
@@ -147,6 +155,8 @@ _EXPORTS = {
         "LazyRunner",
         "LazySelector",
         "SessionOptions",
+        "ScriptChecker",
+        "ScriptChecker",
         "ScriptRunner",
         "SkillSelector",
     ),
