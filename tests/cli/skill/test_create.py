@@ -147,7 +147,7 @@ def test_an_editor_that_fails_leaves_the_skill_and_says_where(shell: Shell, edit
 
 
 def test_a_valid_file_is_imported_as_it_is_also_with_a_list_of_tags(shell: Shell) -> None:
-    text = "---\nname: code-review\ndescription: Reviews code. Use when asked.\nmetadata:\n  tags: [code, review]\n---\nRead it.\n"
+    text = "---\nname: code-review\ndescription: Reviews. Use when asked.\nmetadata:\n  tags: [code, review]\n---\nRead it.\n"
     (shell.project / "their.md").write_text(text)
     shell("skill", "create", "code-review", "-f", "their.md").ok()
     assert (shell.skills / "code-review/SKILL.md").read_text() == text
