@@ -151,4 +151,4 @@ def test_a_valid_file_is_imported_as_it_is_also_with_a_list_of_tags(shell: Shell
     (shell.project / "their.md").write_text(text)
     shell("skill", "create", "code-review", "-f", "their.md").ok()
     assert (shell.skills / "code-review/SKILL.md").read_text() == text
-    shell("skill", "validate", "code-review").ok("metadata.tags is a list")
+    assert shell("skill", "validate", "code-review").code == 0
