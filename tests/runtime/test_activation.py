@@ -8,7 +8,8 @@ import pytest
 
 from metier.errors import ConflictError, NotFoundError, RefusedError
 from metier.runtime import ActivatedBy, ActivationMode, ActiveSkill
-from metier.runtime.activation import admit, deactivate, dependency_order, mark_used
+from metier.runtime.activation import admit, check_versions, deactivate, dependency_order, mark_used
+from metier.spec import Extensions
 
 
 def row(name: str, used: int = 0, **options: object) -> ActiveSkill:
@@ -105,3 +106,21 @@ def test_a_circle_of_dependencies_is_drawn() -> None:
 def test_a_missing_dependency_names_its_dependent() -> None:
     with pytest.raises(NotFoundError, match="'a' depends on 'gone', which is not installed or not enabled"):
         dependency_order("a", {"a": ("gone",)})
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.0", "v2.4.1", "3"])
+def test_a_dependency_within_its_range_is_accepted(version: str) -> None:
+    needs = Extensions(dependencies=("base",), dependency_versions={"base": ">=2.0"})
+    check_versions({"base": Extensions(version=version), "report": needs})
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("1.3.0", "'report' depends on base >=2.0, but version 1.3.0 is installed"),
+     (None, "'report' depends on base >=2.0, and 'base' has no version"),
+     ("newest", "'report' depends on base >=2.0, but version newest is installed")],
+)  # fmt: skip
+def test_a_dependency_of_another_version_is_a_conflict(version: str | None, said: str) -> None:
+    needs = Extensions(dependencies=("base",), dependency_versions={"base": ">=2.0"})
+    with pytest.raises(ConflictError, match=said):
+        check_versions({"base": Extensions(version=version), "report": needs})

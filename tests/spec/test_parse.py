@@ -69,7 +69,7 @@ def test_a_problem_is_reported_at_its_cause(head: str, place: tuple[str, int, in
         (f"compatibility: {'x' * 501}\n", ("SK121", 4, 16)),
         ("license: [MIT]\n", ("SK130", 4, 10)),
         ("metadata: text\n", ("SK140", 4, 11)),
-        ("metadata:\n  a: b\n  tags: [x]\n", ("SK141", 6, 9)),
+        ("metadata:\n  a: b\n  tags: [x]\n", ("SK143", 6, 9)),
         ("metadata:\n  a: {b: c}\n", ("SK141", 5, 6)),
         ("metadata:\n  a: 1.10\n", ("SK142", 5, 6)),
         ("metadata:\n  a: 2024-01-01\n", ("SK142", 5, 6)),

@@ -183,3 +183,25 @@ def test_a_file_that_is_parsed_already_is_not_read_again() -> None:
             raise AssertionError(path)
 
     assert load(Unreadable({}), parsed=parse(SKILL)).name == "pdf"
+
+
+def declares(frontmatter: str, *files: str) -> list[tuple[str, int | None, str]]:
+    text = f"---\nname: pdf\ndescription: Fills forms.\n{frontmatter}---\n"
+    report = check(
+        MemoryFiles({"SKILL.md": text.encode(), **dict.fromkeys(files, b"x")}), folder="pdf", verdict=Verdict.LENIENT
+    )
+    return [(found.code, found.line, found.message) for found in report]
+
+
+def test_a_declared_script_that_is_missing_is_reported_on_the_line_of_its_key() -> None:
+    head = "scripts:\n  - path: fill.py\n  - scripts/check\n"
+    assert declares(head, "scripts/fill.py") == [("SK308", 4, "scripts: 'scripts/check' is not in the skill")]
+    assert declares(head, "scripts/fill.py", "scripts/check.sh") == []
+
+
+def test_a_toolset_in_typescript_or_without_its_module_is_reported() -> None:
+    head = "toolsets: ['toolsets/index:Hello']\n"
+    said = "toolsets: toolsets/index.ts is TypeScript, and metier loads Python toolsets"
+    assert declares(head, "toolsets/index.ts") == [("SK309", 4, said)]
+    assert declares(head) == [("SK309", 4, "toolsets: toolsets/index.py is not in the skill")]
+    assert declares(head, "toolsets/index.py") == declares(head, "toolsets/index/__init__.py") == []

@@ -52,7 +52,15 @@ if TYPE_CHECKING:
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
     from .session import Session, activated_by
-    from .session_options import LazyRunner, LazySelector, ScriptRunner, SessionOptions, SessionServices, SkillSelector
+    from .session_options import (
+        LazyRunner,
+        LazySelector,
+        ScriptChecker,
+        ScriptRunner,
+        SessionOptions,
+        SessionServices,
+        SkillSelector,
+    )
     from .skill_access import RemoteFiles, approval_digest
     from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
@@ -149,6 +157,7 @@ _EXPORTS = {
         "LazyRunner",
         "LazySelector",
         "SessionOptions",
+        "ScriptChecker",
         "ScriptRunner",
         "SkillSelector",
     ),
@@ -236,6 +245,7 @@ __all__ = [
     "ResourceRead",
     "Runner",
     "Schema",
+    "ScriptChecker",
     "ScriptFinished",
     "ScriptRequest",
     "ScriptRun",

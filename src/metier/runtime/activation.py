@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from metier.errors import ConflictError, NotFoundError, RefusedError
+from metier.errors import ConflictError, NotFoundError, RefusedError, UsageError
+from metier.spec import Extensions
 from metier.values import dataclass, field, replace
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "ActivationMode",
     "ActiveSkill",
     "admit",
+    "check_versions",
     "deactivate",
     "dependency_order",
     "mark_used",
@@ -121,6 +123,35 @@ def dependency_order(name: str, dependencies_of: Mapping[str, tuple[str, ...]]) 
 
     visit(name)
     return tuple(done)
+
+
+def check_versions(extensions: Mapping[str, Extensions]) -> None:
+    """Raises ConflictError if a skill depends on another version of a dependency than the one at hand."""
+    for name, own in extensions.items():
+        for dependency, wanted in own.dependency_versions.items():
+            version = extensions[dependency].version
+            if version is None:
+                raise ConflictError(
+                    f"{name!r} depends on {dependency} {wanted}, and {dependency!r} has no version",
+                    hint=f"set metadata.version of {dependency!r}, or install another version of it",
+                )
+            if not _is_within(version, wanted):
+                raise ConflictError(
+                    f"{name!r} depends on {dependency} {wanted}, but version {version} is installed",
+                    hint=f"run `metier skill update {dependency}`, or install a version that fits",
+                )
+
+
+def _is_within(version: str, wanted: str) -> bool:
+    # Imported here: few skills name versions.
+    from metier.spec import Version, VersionRange
+
+    numbers, mark, rest = version.removeprefix("v").partition("-")
+    padded = ".".join([*numbers.split("."), "0", "0"][:3]) if numbers.count(".") < 2 else numbers
+    try:
+        return Version.parse(f"{padded}{mark}{rest}") in VersionRange.parse(wanted)
+    except UsageError:
+        return False
 
 
 def admit(

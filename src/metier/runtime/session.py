@@ -30,6 +30,7 @@ from .activation import (
     ActivationMode,
     ActiveSkill,
     admit,
+    check_versions,
     deactivate,
     dependency_order,
     mark_used,
@@ -47,9 +48,11 @@ from .activation_rows import (
 from .content import SkillContent
 from .policy.permissions import PolicyDecision
 from .script_run import Outcome
+from .scripts.availability import checked_scripts, script_warnings
 from .scripts.run_script import ScriptRequest, run_script
+from .scripts.script import SkillScript
 from .session_options import LazySelector, SessionOptions, SessionServices, SkillSelector
-from .skill_access import SkillAccess
+from .skill_access import SkillAccess, origin_of
 from .store import SessionRows
 from .tool_errors import NotActiveError
 from .tools.session_tools import session_tools
@@ -60,6 +63,9 @@ from .usage import Usage, UsageMeter
 __all__ = ["Session", "activated_by"]
 
 _TRIGGERED = re.compile(r"\b(?:keyword|phrase|verb|pattern) '")
+
+_WITHOUT_EFFECT = frozenset({"SK303", "SK306"})
+"""Problems of toolsets and dependencies: the skill is activated without them."""
 
 
 class Session:
@@ -324,6 +330,14 @@ class Session:
             )
         )
 
+    def scripts(self, skill: Skill) -> tuple[SkillScript, ...]:
+        """Returns the scripts of a local skill; the `problem` of each says why it is not offered. None without a runner."""
+        services = self.services
+        if services.runner is None or origin_of(skill):
+            return ()
+        requester = self.skills.requester(skill)
+        return checked_scripts(skill, requester, permissions=services.permissions, runner=services.runner)
+
     def load_toolsets(self, skill: Skill, *, ask: bool = False) -> tuple[str, ...]:
         return self.toolsets.load(skill, self.skills.requester(skill), ask=ask)
 
@@ -349,6 +363,7 @@ class Session:
     def _activate(self, request: ActivationRequest) -> Activation:
         self.skills.entry(request.name, request.by)
         skills = {each: self.skills.skill(each) for each in dependency_order(request.name, self.skills.dependencies)}
+        check_versions({name: skill.manifest.extensions for name, skill in skills.items()})
         # Read before the store is locked: saving the usage is a transaction of its own.
         used = dict(self.usage) if self.options.budgets.has_limits else {}
         contents: dict[str, SkillContent] = {}
@@ -364,9 +379,16 @@ class Session:
         self._emit_deactivated(evicted, "limit")
         for row in coming:
             self._emit_activated(row, skills[row.name], contents.get(row.name))
-        warnings = tuple(problem for skill in skills.values() for problem in self.load_toolsets(skill, ask=True))
+        warnings = tuple(warning for skill in skills.values() for warning in self._warnings(skill))
         arrived = tuple(row.name for row in coming[:-1] if row.name not in present)
         return replace(make_activation(coming[-1], contents, evicted), dependencies=arrived, warnings=warnings)
+
+    def _warnings(self, skill: Skill) -> Iterator[str]:
+        """Yields what the skill declares and cannot have: malformed keys, toolsets, and scripts that cannot run here."""
+        report = self.skills.entry(skill.name).report
+        yield from (f"{skill.name}: {one.message}; {one.hint}" for one in report if one.code in _WITHOUT_EFFECT)
+        yield from self.load_toolsets(skill, ask=True)
+        yield from (f"{skill.name}: {warning}" for warning in script_warnings(self.scripts(skill)))
 
     def _planned_row(
         self, skill: Skill, present: ActiveSkill | None, request: ActivationRequest, contents: dict[str, SkillContent]

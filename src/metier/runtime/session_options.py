@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from metier.catalog import Catalog
 from metier.disclosure import TokenCounter
@@ -22,13 +22,21 @@ from .skill_access import OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
 from .usage import Budgets
 
-__all__ = ["LazyRunner", "LazySelector", "ScriptRunner", "SessionOptions", "SessionServices", "SkillSelector"]
+__all__ = ["LazyRunner", "LazySelector", "ScriptChecker", "ScriptRunner", "SessionOptions", "SessionServices", "SkillSelector"]
 
 
 class ScriptRunner(Protocol):
     """Runs one script in a sandbox. `Runner` implements it; `metier.testing.RunnerConformance` is the conformance suite."""
 
     async def run(self, run: ScriptRun) -> Outcome: ...
+
+
+@runtime_checkable
+class ScriptChecker(Protocol):
+    """A runner that knows beforehand which scripts it cannot run."""
+
+    def problem(self, script: str, data: bytes) -> str:
+        """Returns why it cannot run this script; empty if it can."""
 
 
 class SkillSelector(Protocol):
@@ -97,6 +105,10 @@ class LazyRunner:
 
     async def run(self, run: ScriptRun) -> Outcome:
         return await self._make().run(run)
+
+    def problem(self, script: str, data: bytes) -> str:
+        made = self._make()
+        return made.problem(script, data) if isinstance(made, ScriptChecker) else ""
 
 
 class LazySelector:

@@ -4,7 +4,17 @@ from metier.lazy import lazy_exports
 
 from .codes import CODES, Code, Verdict, apply_verdict, problem
 from .document import MAX_FRONTMATTER_BYTES, Document, split_document
-from .extensions import EXTENSION_KEYS, EXTENSION_SPELLINGS, Extensions, Parameter, ParameterType, Toolset, Triggers
+from .extensions import (
+    EXTENSION_KEYS,
+    EXTENSION_SPELLINGS,
+    Extensions,
+    Parameter,
+    ParameterType,
+    Toolset,
+    Triggers,
+    is_file_of,
+    toolset_problem,
+)
 from .fields import SkillName, format_tools, is_name, parse_tools
 from .files import SKILL_FILE, FileEntry, Files, Link, LinkedFiles, MemoryFiles, OwnFiles, resource_path, too_large_error
 from .manifest import STANDARD_KEYS, Manifest, manifest_from
@@ -73,6 +83,7 @@ __all__ = [
     "first_sentence",
     "fix_skill_file",
     "format_tools",
+    "is_file_of",
     "is_name",
     "is_version",
     "lint",
@@ -93,6 +104,7 @@ __all__ = [
     "to_json",
     "to_text",
     "too_large_error",
+    "toolset_problem",
 ]
 
 if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor fix them, nor compare versions

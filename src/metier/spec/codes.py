@@ -101,11 +101,15 @@ CODES: dict[str, Code] = {
         Code("SK130", "license-not-text", E, W, "`license` is the name of a licence or of a file in the skill."),
         Code("SK140", "metadata-not-a-map", E, W, "`metadata` is a map from text to text."),
         Code("SK141", "metadata-value-not-text", E, W,
-             "Values under `metadata` are text. Lists and nested maps make typed clients drop the whole skill.",
-             bad="metadata:\n  tags: [pdf, forms]", good="metadata:\n  tags: pdf forms"),
+             "Values under `metadata` are text. Nested maps make typed clients drop the whole skill.",
+             bad="metadata:\n  owner:\n    team: forms", good="metadata:\n  owner: forms"),
         Code("SK142", "unquoted-value", N, None,
              "Unquoted, this value is a number, a boolean or a date to most YAML parsers. metier keeps the text; quote it "
              "so that everyone does.", bad="version: 1.10", good='version: "1.10"'),
+        Code("SK143", "metadata-list", W, W,
+             "Values under `metadata` are text. metier and the reference validator also read a list of words; a typed client "
+             "may drop the skill. `metier skill fix` writes the words with spaces between them.",
+             bad="metadata:\n  tags: [pdf, forms]", good="metadata:\n  tags: pdf forms"),
         Code("SK150", "allowed-tools-not-a-string", E, W,
              "The standard's `allowed-tools` is one string with spaces between the tools. metier also reads lists and "
              "commas, and `metier skill fix` writes the standard's form.",
@@ -172,8 +176,13 @@ CODES: dict[str, Code] = {
         Code("SK303", "toolset-reference", W, W, "A toolset is written `toolsets/module:Name`, inside the skill."),
         Code("SK304", "version", W, W, "A version is three numbers such as 1.4.0, so that tools can tell which is newer."),
         Code("SK305", "parameter", W, W, "A parameter has a type (string, integer, number, boolean) and a default of that type."),
-        Code("SK306", "dependency", W, W, "`dependencies` names other skills, each with a valid skill name."),
+        Code("SK306", "dependency", W, W,
+             "`dependencies` names other skills, each with a valid skill name and, after `@`, the versions that will do.",
+             bad="dependencies: [base-style>=2.0]", good='dependencies: ["base-style@>=2.0"]'),
         Code("SK307", "requires", W, W, "`metadata.requires` names commands, with spaces between them; paths and options are not commands."),
+        Code("SK308", "declared-script-missing", W, W, "`scripts` names a file that is not in the skill's scripts/ folder."),
+        Code("SK309", "toolset-missing", W, W,
+             "The module of a toolset is not in the skill, or it is not Python: toolsets are loaded into a Python process."),
     )
 }  # fmt: skip
 

@@ -36,6 +36,11 @@ class Document:
     def lines(self) -> int:
         return self.body_line - 1 + self.body.count("\n") + (not self.body.endswith("\n"))
 
+    def line_of(self, key: str) -> int:
+        """Returns the number of the line in the file where a key of the frontmatter stands; 1 if it has none."""
+        found = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*:", self.frontmatter, re.MULTILINE)
+        return self.frontmatter.count("\n", 0, found.start()) + 2 if found else 1
+
 
 def split_document(data: bytes) -> Document:
     """Splits the file; never raises. Without a usable frontmatter, `problems` says why and the whole text is body."""

@@ -13,7 +13,8 @@ import sys
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .extensions import EXTENSION_KEYS, EXTENSION_SPELLINGS, TEXT_KEYS, read_extensions
+from .extension_reader import read_extensions
+from .extensions import EXTENSION_KEYS, EXTENSION_SPELLINGS, TEXT_KEYS
 from .fields import is_name
 from .manifest import STANDARD_KEYS, Manifest, manifest_from
 from .rules import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, looks_like_a_date

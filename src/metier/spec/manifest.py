@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from metier.values import dataclass, field
 
-from .extensions import Extensions, read_extensions
+from .extension_reader import read_extensions
+from .extensions import Extensions
 from .fields import parse_tools
 from .report import Problem
 from .text import first_sentence

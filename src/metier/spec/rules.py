@@ -103,7 +103,7 @@ def metadata_is_text_to_text(fields: MapNode, folder: str | None) -> Iterator[Pr
         return
     for key, value in node.entries:
         if isinstance(value, ListNode) and all(isinstance(item, Scalar) for item in value.items):
-            yield _at(value, "SK141", f"metadata.{key.text} is a list", "write the words with spaces between them")
+            yield _at(value, "SK143", f"metadata.{key.text} is a list", "write the words with spaces between them")
         elif not isinstance(value, Scalar):
             yield _at(value, "SK141", f"metadata.{key.text} is not a text", "flatten it into several keys")
         elif not value.quoted and (not isinstance(scalar_value(value), str) or looks_like_a_date(value.text)):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError
 from metier.values import dataclass, replace
 
 from .codes import Verdict, problem
 from .document import Document, split_document
+from .extensions import Extensions, is_file_of, toolset_problem
 from .files import SKILL_FILE, FileEntry, Files, OwnFiles, resource_path
 from .manifest import Manifest
 from .parse import ParseResult, parse
-from .report import Report, Severity
+from .report import Problem, Report, Severity
 
 __all__ = ["MAX_RESOURCE_BYTES", "MAX_SKILL_FILE_BYTES", "Skill", "check", "load"]
 
@@ -106,7 +107,25 @@ def check(files: Files, *, folder: str | None = None, verdict: Verdict = Verdict
     """Returns all problems of one skill folder under a verdict. `folder` is the name of the folder."""
     if verdict is Verdict.COMPAT:
         return _check_compat(files, folder or "")
-    return _parse(files, folder, verdict).report
+    parsed = _parse(files, folder, verdict)
+    return parsed.report + Report.of(_missing_files(parsed, files))
+
+
+def _missing_files(parsed: ParseResult, files: Files) -> Iterator[Problem]:
+    """Yields the scripts and toolsets that the frontmatter declares and the skill does not have."""
+    extensions = parsed.manifest.extensions if parsed.manifest is not None else Extensions()
+    if not (extensions.scripts or extensions.toolsets):
+        return
+    paths = [entry.path for entry in files.list()]
+    for script in extensions.scripts:
+        if not any(is_file_of(script, path) for path in paths):
+            yield problem("SK308", f"scripts: {script!r} is not in the skill", line=parsed.document.line_of("scripts"),
+                          hint="add the file, or correct the path")  # fmt: skip
+    for toolset in extensions.toolsets:
+        other = toolset_problem(toolset, paths)
+        if other:
+            yield problem("SK309", f"toolsets: {other}", line=parsed.document.line_of("toolsets"),
+                          hint=f"write {toolset.module}.py with {toolset.name} in it")  # fmt: skip
 
 
 def _check_compat(files: Files, folder: str) -> Report:

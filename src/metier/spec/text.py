@@ -10,7 +10,7 @@ __all__ = ["estimate_tokens", "first_sentence", "script_summary"]
 
 _SENTENCE = lazy_pattern(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(])|\n\s*\n")
 _DOCSTRING = lazy_pattern(r'^(?:[rRuU]?)("""|\'\'\')\s*(.+?)(?:\n|\1)', re.MULTILINE)
-_COMMENT = lazy_pattern(r"^(?:#(?!!)|//|--|;)\s*([A-Za-z].*)$", re.MULTILINE)
+_COMMENT = lazy_pattern(r"^(?:#(?!!)|//|--|;|/\*\*?(?:\s*\n\s*\*)?)\s*([A-Za-z].*?)\s*(?:\*/.*)?$", re.MULTILINE)
 # Inline metadata (PEP 723) is written in comments, and does not describe the script.
 _INLINE_METADATA = lazy_pattern(r"^# /// script$.*?^# ///$", re.MULTILINE | re.DOTALL)
 _SCRIPT_CHARS_READ = 4_000

@@ -157,3 +157,11 @@ def test_a_file_may_come_from_standard_input(shell: Shell, tmp_path: Path) -> No
     (tmp_path / "piped").write_text("---\nname: other\ndescription: Draws maps. Use when asked.\n---\nDraw.\n")
     shell("skill", "create", "pages", "-f", "-", stdin=str(tmp_path / "piped")).ok()
     assert "Draw." in (shell.skills / "pages/SKILL.md").read_text()
+
+
+def test_a_valid_file_is_imported_as_it_is_also_with_a_list_of_tags(shell: Shell) -> None:
+    text = "---\nname: code-review\ndescription: Reviews. Use when asked.\nmetadata:\n  tags: [code, review]\n---\nRead it.\n"
+    (shell.project / "their.md").write_text(text)
+    shell("skill", "create", "code-review", "-f", "their.md").ok()
+    assert (shell.skills / "code-review/SKILL.md").read_text() == text
+    assert shell("skill", "validate", "code-review").code == 0

@@ -88,7 +88,7 @@ def test_strict_rules_hold_but_what_every_client_reads_is_only_a_warning(here: S
     text = skill_text("code-review", head=head).encode()
     tolerated = here.post("/skills", token=here.admin, content=tar_of({"SKILL.md": text}))
     assert tolerated.status_code == 201
-    assert {each["rule"] for each in tolerated.json()["findings"]} >= {"SK141", "SK150", "SK160"}
+    assert {each["rule"] for each in tolerated.json()["findings"]} >= {"SK143", "SK150", "SK160"}
     assert here.get("/skills/code-review", token=here.admin).json()["tags"] == ["code", "review"]
 
 

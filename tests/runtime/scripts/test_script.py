@@ -285,3 +285,142 @@ def test_the_bundled_scripts_are_read_whole(name: str) -> None:
     schema: dict[str, Any] = script.command_line.schema()
     assert len(schema["properties"]) >= 15
     assert script.description.endswith(".")
+
+
+OWN_WORDS = '''
+"""Draw a histogram.
+
+{docs}
+"""
+import sys
+
+def main(path, bins=10):
+    pass
+
+main(*sys.argv[1:])
+'''
+
+
+@pytest.mark.parametrize(
+    "docs",
+    ["Args:\n    path (str): The table,\n        with a header.\n    bins (int, optional): Number of bars.",
+     "Parameters\n----------\npath : str\n    The table,\n    with a header.\nbins : int, optional\n    Number of bars.",
+     ":param str path: The table,\n    with a header.\n:param bins: Number of bars.\n:type bins: int, optional"],
+    ids=["google", "numpy", "sphinx"],
+)  # fmt: skip
+def test_the_arguments_of_a_script_that_parses_its_own_words_come_from_its_docstring(docs: str) -> None:
+    source = OWN_WORDS.format(docs=docs)
+    assert properties(source) == {
+        "path": {"type": "string", "description": "The table, with a header."},
+        "bins": {"type": "integer", "description": "Number of bars."},
+    }
+    assert words(source, path="a.csv", bins=5) == ["a.csv", "5"] == words(source, bins=5, path="a.csv")
+    assert read_script(source, "scripts/go.py").description == "Draw a histogram."
+
+
+def test_the_docstring_of_main_is_read_with_its_signature() -> None:
+    source = '''
+import sys
+def main(path: str, bins: int = 10) -> None:
+    """Draw.
+
+    Args:
+        path: The table.
+        bins: Number of bars.
+    """
+main(sys.argv[1], int(sys.argv[2]))
+'''
+    schema = read_script(source, "scripts/go.py").command_line.schema()
+    assert schema["required"] == ["path"]
+    assert properties(source)["bins"] == {"type": "integer", "description": "Number of bars."}
+
+
+def test_a_documented_argument_that_the_script_spells_with_dashes_is_an_option() -> None:
+    source = (
+        '"""Draw.\n\nArgs:\n    path: The table.\n    max_rows (int): Most.\n    quiet (bool): No output.\n"""\nimport sys\n'
+    )
+    source += 'if "--quiet" in sys.argv: pass\nat = sys.argv.index("--max-rows")\n'
+    assert words(source, path="a.csv", max_rows=3, quiet=True) == ["--max-rows", "3", "--quiet", "a.csv"]
+
+
+def test_main_that_takes_the_whole_command_line_documents_no_arguments() -> None:
+    source = 'import sys\ndef main(argv):\n    """Go.\n\n    Args:\n        argv: All words.\n    """\nmain(sys.argv)\n'
+    assert list(properties(source)) == ["args"]
+
+
+def test_a_docstring_of_a_script_that_reads_no_arguments_is_not_a_command_line() -> None:
+    assert list(properties('"""Go.\n\nArgs:\n    path: Of the module\'s functions.\n"""\n')) == ["args"]
+
+
+def test_docstrings_describe_the_arguments_of_a_parser() -> None:
+    source = '''
+"""Draw.
+
+Args:
+    file: The table.
+    limit: Most bars.
+"""
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("file")
+parser.add_argument("--limit", type=int, help="its own help")
+parser.parse_args()
+'''
+    found = properties(source)
+    assert (found["file"]["description"], found["limit"]["description"]) == ("The table.", "its own help")
+
+
+def test_docstrings_describe_the_arguments_of_a_usage_line_and_of_typer() -> None:
+    usage = '"""Draw.\n\nUsage: go.py <file>\n\nArgs:\n    file: The table.\n"""\n'
+    typer = 'import typer\ndef main(file: str, limit: int = 3):\n    """Draw.\n\n    :param limit: Most bars.\n    """\n'
+    typer += "typer.run(main)\n"
+    assert properties(usage)["file"]["description"] == "The table."
+    assert properties(typer)["limit"]["description"] == "Most bars."
+
+
+@pytest.mark.parametrize("suffix", ["js", "ts", "mjs"])
+def test_jsdoc_describes_the_arguments_of_a_script(suffix: str) -> None:
+    source = """#!/usr/bin/env node
+/**
+ * Draw a histogram.
+ *
+ * @param {string} path - The table.
+ * @param {number} [bins=10] - Number of bars.
+ */
+import fs from "node:fs";
+
+/**
+ * @param {string} text - Something else.
+ */
+function helper(text) {}
+
+const [path, bins] = process.argv.slice(2);
+"""
+    script = read_script(source, f"scripts/go.{suffix}")
+    assert script.description == "Draw a histogram."
+    assert script.command_line.schema() == {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The table."},
+            "bins": {"type": "number", "description": "Number of bars.", "default": 10},
+        },
+        "additionalProperties": False,
+        "required": ["path"],
+    }
+    assert script.command_line.words({"path": "a.csv", "bins": 5}) == ("a.csv", "5")
+
+
+def test_jsdoc_above_main_wins_and_parse_args_makes_options() -> None:
+    source = """
+/** @param {string} x - Of a helper. */
+function helper(x) {}
+/**
+ * @param {number} bins - Number of bars.
+ * @param {boolean} quiet - No output.
+ */
+async function main({ bins, quiet }) {}
+const { values } = parseArgs({ options: { bins: { type: "string" }, quiet: { type: "boolean" } } });
+await main(values);
+"""
+    assert list(properties(source, "scripts/go.js")) == ["bins", "quiet"]
+    assert words(source, "scripts/go.js", bins=-5, quiet=True) == ["--bins=-5", "--quiet"]

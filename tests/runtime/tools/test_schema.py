@@ -131,3 +131,19 @@ def untyped(name, n=3): ...  # type: ignore[no-untyped-def]
 def test_a_parameter_without_a_hint_is_text() -> None:
     schema: dict[str, Any] = schema_of_function(untyped)
     assert schema["properties"] == {"name": {"type": "string"}, "n": {"type": "string", "default": 3}}
+
+
+@pytest.mark.parametrize(
+    "doc",
+    ["Args:\n    path (str): The table,\n        with a header: always.",
+     "Parameters\n----------\npath : str\n    The table,\n    with a header: always.",
+     ":param path: The table,\n    with a header: always."],
+    ids=["google", "numpy", "sphinx"],
+)  # fmt: skip
+def test_descriptions_come_from_every_style_of_docstring(doc: str) -> None:
+    def draw(path: str) -> None: ...
+
+    draw.__doc__ = f"Draw.\n\n{doc}\n"
+    assert schema_of_function(draw)["properties"] == {
+        "path": {"type": "string", "description": "The table, with a header: always."}
+    }

@@ -242,3 +242,32 @@ def test_after_a_restart_an_approved_toolset_is_there_again_without_asking(skill
             session.activate("hello")
         assert "greet" in names(session)
         session.close()
+
+
+def test_a_typescript_toolset_is_a_clear_warning_and_not_an_import_error(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "hello", head=HEAD, files={"toolsets/index.ts": "export const HelloToolset = [];\n"})
+    [warning] = session_over(tmp_path).activate("hello").warnings
+    assert warning == (
+        "cannot load toolset toolsets/index:HelloToolset of hello: "
+        "toolsets/index.ts is TypeScript, and metier loads Python toolsets"
+    )
+
+
+def test_one_bad_annotation_drops_only_its_own_method(tmp_path: Path) -> None:
+    source = (
+        "class HelloToolset:\n    def a(self, x: object()) -> str: ...\n    def b(self, x: 'Missing') -> str: ...\n"
+        "    def c(self) -> str:\n        return 'fine'\n"
+    )
+    skill_folder(tmp_path, "hello", head=HEAD, files={"toolsets/index.py": source})
+    session = session_over(tmp_path)
+    first, second = session.activate("hello").warnings
+    assert first.startswith("a in toolsets/index:HelloToolset of hello is not offered: ")
+    assert second.startswith("b in toolsets/index:HelloToolset of hello is not offered: name 'Missing'")
+    assert names(session) == {"c"}
+
+
+def test_a_malformed_toolset_or_dependency_is_a_warning_of_the_activation(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "hello", head="toolsets: ['index:Hello']\ndependencies: ['base-style>=2.0']")
+    toolset, dependency = session_over(tmp_path).activate("hello").warnings
+    assert "hello: toolsets: 'index:Hello' is not of the form toolsets/module:Name" in toolset
+    assert "hello: dependencies: 'base-style>=2.0' is not a skill name; write the name of a skill" in dependency

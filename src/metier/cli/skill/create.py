@@ -23,6 +23,7 @@ from metier.spec import (
     SKILL_FILE,
     SKILL_TEMPLATES,
     MemoryFiles,
+    Problem,
     Report,
     SkillName,
     Verdict,
@@ -143,7 +144,10 @@ def _source_path(app: App, source: str) -> str:
 
 
 def _import_skill(file: str, name: SkillName) -> bytes:
-    """Returns an existing SKILL.md with its new name and mechanical mistakes repaired. Raises if other errors are left."""
+    """Returns an existing SKILL.md unchanged if it is valid, else with its mechanical mistakes repaired.
+
+    Raises if other errors are left.
+    """
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as stream:
             # One byte past the limit shows that it is too long; /dev/zero has no end.
@@ -152,9 +156,10 @@ def _import_skill(file: str, name: SkillName) -> bytes:
         raise NotFoundError(f"{file!r} does not exist", hint="-f takes a SKILL.md") from None
     except IsADirectoryError:
         raise UsageError(f"{file!r} is a folder", hint="-f takes a SKILL.md") from None
+    if not _errors(data, name):
+        return data
     fixed = fix_skill_file(data, folder=name.text).data
-    report = check(MemoryFiles({"SKILL.md": fixed}), folder=name.text)
-    errors = tuple(problem for problem in report.errors if problem.code != "SK160")
+    errors = _errors(fixed, name)
     if errors:
         raise InvalidSkillError(
             f"{'standard input' if file == '-' else file} has errors that must be fixed first",
@@ -162,6 +167,11 @@ def _import_skill(file: str, name: SkillName) -> bytes:
             hint="correct the file, then try again",
         )
     return fixed
+
+
+def _errors(data: bytes, name: SkillName) -> tuple[Problem, ...]:
+    report = check(MemoryFiles({"SKILL.md": data}), folder=name.text)
+    return tuple(problem for problem in report.errors if problem.code != "SK160")
 
 
 def _result(name: SkillName, folder: str, report: Report, *, usable: bool, target: str, home: str) -> Result:

@@ -82,6 +82,12 @@ class ToolPattern:
         """Returns True if the pattern may cover the request: for deny lists."""
         return any(self._might_be(each, context) for each in (request, *request.also))
 
+    def arguments_of(self, script: str) -> tuple[str, ...]:
+        """Returns the arguments with which a pattern of a shell names a script: `Bash(python3 scripts/a.py --check)`."""
+        words = _words_of(self.argument)[0] if self.argument and is_shell(self.tool) else ()
+        place = next((place for place, word in enumerate(words) if word.removeprefix("./") == script), None)
+        return words[place + 1 :] if place is not None else ()
+
     def _names(self, request: ToolRequest) -> bool:
         # Each host has another name for its shell, and an author cannot know which.
         both_shells = is_shell(self.tool) and is_shell(request.tool)

@@ -167,6 +167,10 @@ class Permissions:
         lists_tools = skill is not None and bool(skill.tools)
         requested = skill is not None and any(self._grants(pattern, request) for pattern in parse_patterns(skill.tools))
         if lists_tools and not requested and request.tool == SCRIPT:
+            # The user may allow more than the author asked for, but only for this version of this skill.
+            approved = self._approved(request, skill)
+            if approved is not None:
+                return approved
             return PolicyDecision(verdict=PolicyVerdict.DENY, rule="allowed-tools: the skill does not request it")
         if request.tool not in _OURS and not requested:
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="no active skill requests it")
@@ -175,6 +179,15 @@ class Permissions:
                 return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._argv(request))
         approved = self._approved(request, skill)
         return approved if approved is not None else self._default(request, skill)
+
+    def script_denial(self, script: str, skill: Requester) -> str:
+        """Returns why a script of the skill cannot run with any arguments; empty if it may."""
+        arguments = ((), *(pattern.arguments_of(script) for pattern in parse_patterns(skill.tools)))
+        requests = [script_tool_request(skill.name, script, each) for each in dict.fromkeys(arguments)]
+        decisions = [self.decide(request, skill) for request in requests]
+        if any(decision.verdict is not PolicyVerdict.DENY for decision in decisions):
+            return ""
+        return f"{decisions[0].rule}; {_hint(requests[0], skill, decisions[0])}"
 
     def authorise(self, request: ToolRequest, skill: Requester) -> PolicyDecision:
         """Returns an allow or raises RefusedError; the hook decides `ask`. The answer `always` is stored for this version."""
@@ -296,7 +309,10 @@ def _rule(decision: PolicyDecision) -> str:
 
 def _hint(request: ToolRequest, skill: Requester, decision: PolicyDecision) -> str:
     if decision.rule.startswith("allowed-tools"):
-        return f"its author must add {request} to allowed-tools"
+        return (
+            f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))} --skill {skill.name}`, "
+            f"or its author with {request} in allowed-tools"
+        )
     if decision.rule.startswith("policy.deny"):
         return "the user's policy forbids it; see `metier policy show`"
     return f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))} --skill {skill.name}`"

@@ -7,11 +7,13 @@ others are options.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from metier.runtime.docstrings import read_docstring
 from metier.values import replace
 
 from .command_line import ArgumentKind, CommandLine, ScriptArgument
+from .docstring_reader import add_descriptions
 
 __all__ = ["function_types", "read_click", "read_typer"]
 
@@ -28,7 +30,7 @@ def read_click(tree: ast.Module) -> CommandLine | None:
         arguments = list(_click_arguments(function))
         is_command = any(_name(decorator) in _COMMANDS for decorator in function.decorator_list)
         if arguments or is_command:
-            lines[_command_name(function)] = CommandLine(arguments=tuple(reversed(arguments)), help=_first_line(function))
+            lines[_command_name(function)] = _line(function, reversed(arguments))
     has_group = any(_name(decorator) == "group" for function in _functions(tree) for decorator in function.decorator_list)
     return _combine(lines, grouped=has_group)
 
@@ -39,9 +41,7 @@ def read_typer(tree: ast.Module) -> CommandLine | None:
     if not commands:
         run = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node) == "run" and node.args]
         commands = [by_name[_name(call.args[0])] for call in run if _name(call.args[0]) in by_name][:1]
-    lines = {
-        _command_name(each): CommandLine(arguments=tuple(_typer_arguments(each)), help=_first_line(each)) for each in commands
-    }
+    lines = {_command_name(each): _line(each, _typer_arguments(each)) for each in commands}
     return _combine(lines, grouped=len(lines) > 1)
 
 
@@ -195,8 +195,10 @@ def _command_name(function: ast.FunctionDef) -> str:
     return function.name.replace("_", "-")
 
 
-def _first_line(function: ast.FunctionDef) -> str:
-    return (ast.get_docstring(function) or "").partition("\n")[0]
+def _line(function: ast.FunctionDef, arguments: Iterable[ScriptArgument]) -> CommandLine:
+    docstring = ast.get_docstring(function) or ""
+    line = CommandLine(arguments=tuple(arguments), help=docstring.partition("\n")[0])
+    return add_descriptions(line, read_docstring(docstring))
 
 
 def _name(node: ast.AST | None) -> str:

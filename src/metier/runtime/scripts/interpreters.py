@@ -25,12 +25,17 @@ _SUFFIXES = {
     ".py": "python", ".sh": "sh", ".bash": "bash", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "typescript",
     ".mts": "typescript", ".cts": "typescript", ".rb": "ruby",
 }  # fmt: skip
+FOREIGN_SUFFIXES = {
+    ".pl": "perl", ".php": "php", ".lua": "lua", ".r": "R", ".jl": "julia", ".ps1": "PowerShell", ".bat": "cmd", ".cmd": "cmd",
+    ".tcl": "tclsh", ".awk": "awk", ".zsh": "zsh", ".fish": "fish",
+}  # fmt: skip
+"""Scripts of interpreters that are not in the list: they are named, and never run."""
 _PROGRAMS = {"python": "python", "sh": "sh", "dash": "sh", "bash": "bash", "node": "node", "nodejs": "node", "bun": "bun",
              "deno": "deno", "ruby": "ruby", "ts-node": "typescript", "tsx": "typescript", "uv": "python"}  # fmt: skip
 _HINTS = {
     "python": "install Python 3", "sh": "install a POSIX shell", "bash": "install bash", "node": "install Node.js",
     "typescript": "install bun, deno, or Node.js 22.18 or later", "ruby": "install Ruby", "bun": "install bun",
-    "deno": "install deno",
+    "deno": "install deno", "uv": "install uv (https://docs.astral.sh/uv/)",
 }  # fmt: skip
 _SHEBANG = re.compile(rb"#!\s*([^\r\n]*)")
 _METADATA = re.compile(r"^# /// script\s*$\n((?:^#(?: .*)?$\n)*?)^# ///\s*$", re.MULTILINE)
@@ -85,13 +90,13 @@ def kind_of(path: str, data: bytes) -> str:
     if not line:
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
+        if suffix in FOREIGN_SUFFIXES:
+            raise _not_supported(path, FOREIGN_SUFFIXES[suffix])
         raise RefusedError(f"{path!r} has no known interpreter", rule="interpreter",
                       hint="give it a suffix such as .py or .sh, or a first line such as #!/usr/bin/env python3")  # fmt: skip
     kind = _named(line[1].decode("utf-8", "replace").split())
     if kind is None:
-        named = line[1].decode("utf-8", "replace").strip()[:80]
-        raise RefusedError(f"{path!r} needs the interpreter {named!r}, which is not supported", rule="interpreter",
-                      hint="use python3, sh, bash, node, bun, deno or ruby")  # fmt: skip
+        raise _not_supported(path, line[1].decode("utf-8", "replace").strip()[:80])
     # `#!/usr/bin/env node` above TypeScript means a runner that understands it.
     return "typescript" if kind == "node" and _SUFFIXES.get(suffix) == "typescript" else kind
 
@@ -115,6 +120,7 @@ class Interpreters:
     def __init__(self, *, which: Callable[[str], str | None] = find_command, home: str | None = None) -> None:
         self._which = which
         self._home = os.path.realpath(home or os.path.expanduser("~"))
+        self._known: set[str] = set()
 
     def command(self, path: str, data: bytes, *, network: bool) -> ScriptCommand:
         """Returns the command for a script. Raises UnavailableError if the interpreter is missing."""
@@ -127,6 +133,29 @@ class Interpreters:
         if kind == "typescript":
             return self._typescript()
         return self._plain(kind, _OPTIONS.get(kind, ()))
+
+    def problem(self, path: str, data: bytes) -> str:
+        """Returns why this machine cannot run a script; empty if it can. Starts nothing but `node --version`, once."""
+        try:
+            kind = kind_of(path, data)
+            if kind == "python" and declared_dependencies(data):
+                kind = "uv"
+            if kind not in self._known:
+                self._require(kind)
+        except (RefusedError, UnavailableError) as error:
+            return f"{error}; {error.hint}"
+        # A missing program is looked up again: it may be installed in the meantime.
+        self._known.add(kind)
+        return ""
+
+    def _require(self, kind: str) -> None:
+        if kind == "typescript":
+            self._typescript()
+        elif kind == "python":
+            if not (self._which("python3") or sys.executable):
+                raise _missing(kind)
+        elif kind != "program" and self._find(kind) is None:
+            raise _missing(kind)
 
     def _plain(self, kind: str, options: Sequence[str] = ()) -> ScriptCommand:
         found = self._find(kind)
@@ -223,6 +252,11 @@ def _missing(kind: str) -> UnavailableError:
     return UnavailableError(
         f"the script needs {kind}, which is not installed", hint=_HINTS.get(kind, f"install {kind}"), retryable=False
     )
+
+
+def _not_supported(path: str, interpreter: str) -> RefusedError:
+    return RefusedError(f"{path!r} needs the interpreter {interpreter!r}, which is not supported", rule="interpreter",
+                        hint="use python3, sh, bash, node, bun, deno or ruby")  # fmt: skip
 
 
 def _is_system_path(path: str) -> bool:

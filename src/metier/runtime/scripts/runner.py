@@ -59,6 +59,10 @@ class Runner:
         """Returns the isolation that runs will have, or None if they are refused."""
         return next((result.isolation for result in map(self._probe, self._levels) if result.works), None)
 
+    def problem(self, script: str, data: bytes) -> str:
+        """Returns why this machine cannot run a script with these bytes; empty if it can."""
+        return self._interpreters.problem(script, data)
+
     async def run(self, run: ScriptRun) -> Outcome:
         """Runs the script. When cancelled, it raises CancelledError after all processes of the run have ended."""
         check_argument_limits(run)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import enum
 import inspect
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from metier.runtime.docstrings import read_docstring
 from metier.runtime.tool_errors import BadArgumentsError
 from metier.spec import Json
 
@@ -25,7 +25,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }  # fmt: skip
 _PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", bytes: "string", type(None): "null"}
-_ARGUMENT = re.compile(r"^\s*(?::param\s+(?:\w+\s+)?)?(\w+)\s*(?:\([^)]*\))?\s*:\s+(.+)$")
 
 
 def object_schema(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:
@@ -110,14 +109,14 @@ def _display(value: Json) -> str:
 def schema_of_function(function: Callable[..., object]) -> Schema:
     """Returns the schema of a function's parameters. Raises TypeError if a type hint has no JSON form."""
     hints = typing.get_type_hints(function, include_extras=True)
-    docs = _parameter_docs(function.__doc__ or "")
+    docs = {each.name: each.description for each in read_docstring(inspect.getdoc(function) or "")}
     properties: dict[str, Schema] = {}
     required: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise TypeError(f"parameter {parameter} cannot be passed by name")
         schema = schema_of_hint(hints.get(name, str))
-        if name in docs and "description" not in schema:
+        if docs.get(name) and "description" not in schema:
             schema["description"] = docs[name]
         if parameter.default is parameter.empty:
             required.append(name)
@@ -164,8 +163,3 @@ def _enum(values: list[Any]) -> Schema:  # Any: what a Literal or an Enum holds
 
 def _union(schemas: list[Schema]) -> Schema:
     return schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
-
-
-def _parameter_docs(doc: str) -> dict[str, str]:
-    """Reads the parameters of a docstring, from `Args:` sections or `:param name:` lines."""
-    return {found[1]: found[2].strip() for line in doc.splitlines()[1:] if (found := _ARGUMENT.match(line))}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from metier.disclosure import escape_output, escape_xml
 from metier.runtime.script_run import Outcome, printable
 from metier.runtime.scripts.run_script import ScriptRequest, run_script
-from metier.runtime.scripts.script import SkillScript, scripts_of
+from metier.runtime.scripts.script import SkillScript
 from metier.spec import Json, Skill
 
 from .tool import Tool, ToolReply, safe_description, safe_schema
@@ -25,7 +25,7 @@ _STOP_REASONS = {"time": "timed out", "cancel": "cancelled", "output": "printed 
 
 
 def script_tools(session: Session, skill: Skill) -> tuple[Tool, ...]:
-    return tuple(_tool(session, skill.name, script) for script in scripts_of(skill))
+    return tuple(_tool(session, skill.name, script) for script in session.scripts(skill) if not script.problem)
 
 
 def _tool(session: Session, skill: str, script: SkillScript) -> Tool:

@@ -92,11 +92,19 @@ def _active_tools(session: Session, active: Sequence[Skill]) -> Iterator[Tool]:
     readable = [skill.name for skill in active if files_for_model(files[skill.name]) or _is_trimmed(session, skill)]
     if readable:
         yield _read_tool(session, _enum(readable))
-    may_run = session.services.runner is not None
-    scripts = {skill.name: script_paths(skill, files[skill.name]) for skill in active if may_run}
+    scripts = {skill.name: _runnable(session, skill, files[skill.name]) for skill in active}
     if any(scripts.values()):
         paths = sorted({path for found in scripts.values() for path in found})
         yield _run_tool(session, _enum([name for name, found in scripts.items() if found]), _enum(paths))
+
+
+def _runnable(session: Session, skill: Skill, files: Sequence[FileEntry]) -> tuple[str, ...]:
+    if session.services.runner is None:
+        return ()
+    if origin_of(skill):
+        # Reading the scripts of a remote skill would download them.
+        return script_paths(skill, files)
+    return tuple(script.path for script in session.scripts(skill) if not script.problem)
 
 
 def _read_tool(session: Session, names: Schema) -> Tool:

@@ -20,7 +20,7 @@ from metier.disclosure import escape_output
 from metier.errors import MetierError, RefusedError, ToolFailedError
 from metier.runtime.policy.permissions import Permissions, Requester
 from metier.runtime.skill_access import Hashes, approval_hashes
-from metier.spec import Json, Skill, Toolset
+from metier.spec import Json, Skill, Toolset, toolset_problem
 from metier.values import dataclass, replace
 
 from .schema import schema_of_function
@@ -139,35 +139,48 @@ def load_toolsets(skill: Skill, hashes: Hashes) -> LoadedToolsets:
     functions: dict[str, ToolsetFunction] = {}
     problems: list[str] = []
     for toolset in skill.manifest.extensions.toolsets:
+        missing = toolset_problem(toolset, hashes)
+        if missing:
+            problems.append(f"cannot load toolset {toolset} of {skill.name}: {missing}")
+            continue
         try:
-            for each in _tools_in(finder.load(toolset), toolset):
-                functions.setdefault(each.name, each)
+            for function in _functions_in(finder.load(toolset), toolset):
+                try:
+                    each = _toolset_function(function)
+                except (TypeError, NameError, ValueError) as error:
+                    # One function that cannot be described does not hide the others.
+                    problems.append(f"{_function_name(function)} in {toolset} of {skill.name} is not offered: {error}")
+                else:
+                    functions.setdefault(each.name, each)
         except (Exception, SystemExit) as error:  # code of a skill may raise anything
             problems.append(f"cannot load toolset {toolset} of {skill.name}: {type(error).__name__}: {error}")
     return LoadedToolsets(functions=tuple(functions.values()), problems=tuple(problems), finder=finder)
 
 
-def _tools_in(value: object, toolset: Toolset) -> Iterator[ToolsetFunction]:
+def _functions_in(value: object, toolset: Toolset) -> Iterator[Callable[..., object]]:
     if inspect.isclass(value):
         value = value()
     if inspect.isroutine(value):
-        yield _toolset_function(value)
+        yield value
     elif isinstance(value, list | tuple | set | frozenset):
         for each in value:
             if not callable(each):
                 raise TypeError(f"{toolset.name} contains {each!r}, which is not a function")
-            yield _toolset_function(each)
+            yield each
     else:
         methods = [(name, getattr(value, name)) for name in dir(value) if not name.startswith("_")]
         found = [method for _, method in methods if inspect.ismethod(method) or inspect.isfunction(method)]
         if not found:
             raise TypeError(f"{toolset.name} has no functions")
-        for method in found:
-            yield _toolset_function(method)
+        yield from found
+
+
+def _function_name(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _toolset_function(function: Callable[..., object]) -> ToolsetFunction:
-    name = getattr(function, "__name__", type(function).__name__)
+    name = _function_name(function)
     about = (inspect.getdoc(function) or "").partition("\n\n")[0]
     schema = safe_schema(schema_of_function(function))
     return ToolsetFunction(name=name, description=safe_description(about or f"Calls {name}."), schema=schema, function=function)

@@ -33,7 +33,7 @@ def tools_as_the_standards_string(frontmatter: Frontmatter) -> Iterator[Edit]:
 
 
 def metadata_as_text(frontmatter: Frontmatter) -> Iterator[Edit]:
-    """SK141 for lists of words, and SK142. A nested map has no equivalent text."""
+    """SK142, and SK143 for lists of words. A nested map has no equivalent text."""
     _, metadata = _entry(frontmatter, "metadata")
     if not isinstance(metadata, MapNode):
         return
@@ -44,7 +44,7 @@ def metadata_as_text(frontmatter: Frontmatter) -> Iterator[Edit]:
             if words is None or any(word != word.strip() or not word or "," in word for word in words):
                 continue
             text = (", " if any(" " in word for word in words) else " ").join(words)
-            goal = _Change("SK141", f"wrote metadata.{key.text} as one text", path, text, in_flow=metadata.flow)
+            goal = _Change("SK143", f"wrote metadata.{key.text} as one text", path, text, in_flow=metadata.flow)
             yield from _in_place_of_list(frontmatter, key, node, goal)
         # A null means no value; the text "null" would mean something else.
         elif isinstance(node, Scalar) and _is_not_text(node) and scalar_value(node) is not None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.spec import Extensions, Json, Parameter, ParameterType, Toolset, Triggers
-from metier.spec.extensions import read_extensions
+from metier.spec.extension_reader import read_extensions
 
 
 def extensions(**extra: Json) -> Extensions:
@@ -123,8 +123,22 @@ def test_a_toolset_is_a_value() -> None:
     assert extensions(toolsets="toolsets/index:Tools").toolsets == (Toolset("toolsets/index", "Tools"),)
 
 
-def test_scripts_may_be_described_by_a_map() -> None:
-    assert extensions(scripts=["a.py", {"path": "b.py"}, {"name": "c.py"}]).scripts == ("a.py", "b.py", "c.py")
+@pytest.mark.parametrize(
+    "value",
+    [["a.py", {"path": "./b.py", "description": "Draw  it."}, {"name": "scripts/c.py"}],
+     {"a.py": None, "b.py": "Draw it.", "c": {"path": "c.py"}}],
+    ids=["list", "map"],
+)  # fmt: skip
+def test_scripts_are_paths_below_scripts_with_descriptions(value: Json) -> None:
+    read = extensions(scripts=value)
+    assert read.scripts == ("scripts/a.py", "scripts/b.py", "scripts/c.py")
+    assert read.script_descriptions == {"scripts/b.py": "Draw it."}
+
+
+@pytest.mark.parametrize("value", [[["a.py"]], [{"description": "x"}], [3], {"a.py": ["x"]}])
+def test_scripts_of_another_shape_are_reported(value: Json) -> None:
+    read, (found,) = read_extensions({"scripts": value}, {})
+    assert (read.scripts, found.code) == ((), "SK301")
 
 
 def test_triggers_have_keywords_verbs_and_patterns() -> None:
@@ -149,6 +163,27 @@ def test_a_pattern_that_does_not_compile_is_dropped_and_reported() -> None:
 def test_an_unknown_kind_of_trigger_is_reported() -> None:
     _, (found,) = read_extensions({"triggers": {"globs": ["*.pdf"]}}, {})
     assert (found.code, found.message) == ("SK301", "triggers.globs is not one of keywords, verbs, patterns")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [["base-style@>=2.0", "words"], "base-style@>=2.0, words", {"base-style": ">=2.0", "words": None}],
+    ids=["list", "text", "map"],
+)
+def test_a_dependency_may_name_a_range_of_versions(value: Json) -> None:
+    read = extensions(dependencies=value)
+    assert (read.dependencies, read.dependency_versions) == (("base-style", "words"), {"base-style": ">=2.0"})
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [("base-style@newest", "dependencies: 'newest' is not a range of versions"),
+     ("base-style>=2.0", "dependencies: 'base-style>=2.0' is not a skill name")],
+)  # fmt: skip
+def test_a_malformed_dependency_is_reported_with_a_hint(written: str, message: str) -> None:
+    read, (found,) = read_extensions({"dependencies": [written]}, {})
+    assert (read.dependencies, found.code, found.message) == ((), "SK306", message)
+    assert "base-style@>=2.0" in found.hint
 
 
 def test_dependencies_are_skill_names() -> None:
