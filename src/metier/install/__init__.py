@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .lock.lock_file import Lock, LockEntry, Origin
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
+    from .merge import MergeConflict, MergeReason
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from .targets.scope import InstallMode, InstallScope, ScopeLevel, read_targets
     from .transaction.doctor import Leftover, find_leftovers, repair
     from .transaction.steps import Edits, InstallStep, StepReason, Verb, changes
-    from .updates import SkillUpdate, UpdateState, UpdateStatus, outdated, update
+    from .updates import SkillUpdate, UpdateState, UpdateStatus, abort_updates, outdated, update
 
 __all__ = [
     "Access",
@@ -83,6 +84,8 @@ __all__ = [
     "LockEntry",
     "LockFetcher",
     "LockVerdict",
+    "MergeConflict",
+    "MergeReason",
     "NewestVersion",
     "Origin",
     "PreparedSkill",
@@ -103,6 +106,7 @@ __all__ = [
     "UpdateStatus",
     "Verb",
     "WellKnown",
+    "abort_updates",
     "cached_scan",
     "changes",
     "fetch_ref",
@@ -190,6 +194,10 @@ if not TYPE_CHECKING:
                 "LockVerdict",
                 "verify",
             ),
+            "metier.install.merge": (
+                "MergeConflict",
+                "MergeReason",
+            ),
             "metier.install.options": (
                 "ConflictAction",
                 "ConflictAnswer",
@@ -264,6 +272,7 @@ if not TYPE_CHECKING:
                 "SkillUpdate",
                 "UpdateState",
                 "UpdateStatus",
+                "abort_updates",
                 "outdated",
                 "update",
             ),

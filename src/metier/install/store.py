@@ -193,7 +193,7 @@ class SkillStore:
             record = self.unfinished_merge(entry)
             if record is None:
                 raise NotFoundError(
-                    f"no update of {name} waits for conflicts to be resolved", hint="`metier skill manage list` lists what is installed"
+                    f"no update of {name} waits for conflicts to be resolved", hint=f"run `metier skill update {name}` to update it"
                 )
             old = replace(record.old, targets=entry.targets, mode=entry.mode, pinned=entry.pinned)
             steps = restore_steps(self.scope, record, self.place(old).paths)

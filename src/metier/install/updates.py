@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from metier.errors import MetierError, RefusedError
+from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.sources import DiskFiles
 from metier.spec import Files, OwnFiles
 from metier.values import dataclass, replace
@@ -17,11 +17,12 @@ from .merge import MergeConflict, MergeSide
 from .merge_record import MergeRecord
 from .options import InstallOptions, InstallResult
 from .prepare import PreparedSkill, prepare
-from .protocols import Fetcher, FetchResult, NewestVersion, Scan
-from .store import SkillStore
+from .protocols import FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
+from .store import SkillStore, group_by_store
 from .transaction.steps import Edits, Verb
+from .version_facts import VersionFacts, describe_change
 
-__all__ = ["SkillUpdate", "UpdateState", "UpdateStatus", "outdated", "update"]
+__all__ = ["SkillUpdate", "UpdateState", "UpdateStatus", "abort_updates", "outdated", "update"]
 
 
 class UpdateState(StrEnum):
@@ -39,6 +40,10 @@ class UpdateStatus:
     state: UpdateState
     commit: str = ""
     version: str = ""
+    versions: str = ""
+    """The installed and the newest version, such as `1.0.0 -> 1.1.0`; empty if they have no names."""
+    exact: str = ""
+    """The exact version that the user asked for, and which an update keeps."""
     problem: str = ""
     held: str = ""
     """The newer version that the cool-down holds back, and until when."""
@@ -55,8 +60,15 @@ def _status(entry: LockEntry, newest: NewestVersion) -> UpdateStatus:
     if newest.problem:
         return UpdateStatus(entry=entry, state=UpdateState.UNKNOWN, problem=newest.problem)
     is_newer = newest.digest != entry.digest if newest.digest else newest.commit != entry.origin.commit
-    state = UpdateState.CURRENT if not is_newer else UpdateState.PINNED if entry.pinned else UpdateState.OUTDATED
-    return UpdateStatus(entry=entry, state=state, commit=newest.commit, version=newest.version, held=newest.held)
+    is_pinned = entry.pinned or bool(newest.exact)
+    state = UpdateState.CURRENT if not is_newer else UpdateState.PINNED if is_pinned else UpdateState.OUTDATED
+    (old_tag, tag), (installed, published) = newest.tags, newest.published
+    old = VersionFacts(version=entry.version, tag=old_tag, published=installed, commit=entry.origin.commit)
+    new = VersionFacts(version=newest.version, tag=tag, published=published, commit=newest.commit)
+    return UpdateStatus(
+        entry=entry, state=state, commit=newest.commit, version=newest.version, exact=newest.exact, held=newest.held,
+        versions=describe_change(old, new) if is_newer else "",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +79,8 @@ class SkillUpdate:
     """The entry before the update."""
     skill: PreparedSkill | None = None
     problem: str = ""
+    versions: str = ""
+    """The old and the new version, such as `1.0.0 -> 1.1.0`; empty if they have no names."""
     changed: tuple[str, ...] = ()
     diff: str = ""
     permissions: tuple[str, ...] = ()
@@ -125,6 +139,19 @@ def update(
     return updates, replace(result, steps=(*conflicts.values(), *result.steps))
 
 
+def abort_updates(stores: Sequence[SkillStore], names: Sequence[str] = ()) -> tuple[tuple[SkillStore, LockEntry], ...]:
+    """Restores these skills as they were before an update that left conflicts; without names, all of them.
+
+    Returns their lock entries. Raises NotFoundError if there is no such update.
+    """
+    if names:
+        return tuple((store, store.abort_merge(name)) for store, chosen in group_by_store(stores, names) for name in chosen)
+    open_merges = [(store, entry.name) for store in stores for entry in store.lock() if store.unfinished_merge(entry)]
+    if not open_merges:
+        raise NotFoundError("no update waits for conflicts to be resolved", hint="run `metier skill update` to update your skills")
+    return tuple((store, store.abort_merge(name)) for store, name in open_merges)
+
+
 def _update(
     store: SkillStore, fetcher: Fetcher, entry: LockEntry, found: FetchResult, options: InstallOptions, scan: Scan | None
 ) -> SkillUpdate:
@@ -149,6 +176,7 @@ def _update(
     return SkillUpdate(
         entry=entry,
         skill=skill,
+        versions=_versions(entry, skill.entry, found),
         changed=changed_files(before, skill.files),
         diff=diff(before, skill.files, entry.name),
         permissions=new_permissions(before, skill.files),
@@ -156,6 +184,14 @@ def _update(
         merged=skill.merge.merged if skill.merge else (),
         conflicts=skill.merge.conflicts if skill.merge else (),
         held=found.held,
+    )
+
+
+def _versions(old: LockEntry, new: LockEntry, found: FetchedSkill) -> str:
+    old_tag, tag = found.tags
+    return describe_change(
+        VersionFacts(version=old.version, tag=old_tag, commit=old.origin.commit),
+        VersionFacts(version=new.version, tag=tag, published=found.published, commit=new.origin.commit),
     )
 
 
