@@ -106,7 +106,8 @@ class SkillAccess:
     def _load(self, name: str, files: DiskFiles | RemoteFiles) -> Skill:
         skill = load(files, folder=self.entry(name).folder.rpartition("/")[2])
         if isinstance(files, DiskFiles):
-            return skill
+            # One version of several has its version in its name, so that two of them can be active.
+            return replace(skill, manifest=replace(skill.manifest, name=name)) if "@" in name else skill
         # It gets the name from the catalog, so that it cannot pass for another skill, and no toolsets and no dependencies.
         extensions = replace(skill.manifest.extensions, dependencies=(), toolsets=(), scripts=())
         return replace(skill, manifest=replace(skill.manifest, name=name, allowed_tools=(), extensions=extensions))
