@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from builders import FakeMachine, offer
@@ -271,7 +273,7 @@ def test_only_enabled_skills_are_for_models() -> None:
 
 
 def versioned(version: str, folder: str) -> Offer:
-    return offer("pdf", folder=folder)._replace(fields='{"metadata":{"version":"%s"}}' % version)
+    return offer("pdf", folder=folder)._replace(fields=json.dumps({"metadata": {"version": version}}))
 
 
 def test_of_several_versions_in_one_source_the_highest_wins_whatever_the_order_of_the_folders() -> None:

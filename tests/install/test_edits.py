@@ -105,12 +105,8 @@ def test_a_side_keeps_what_was_resolved_by_hand_in_other_files(tmp_path: Path) -
     assert ((folder / "a").read_text(), (folder / "b").read_text()) == ("by hand\n", "new\n")
 
 
-@pytest.mark.parametrize(
-    ("edits", "wanted"), [(Edits.YOURS, [b"\0mine", None]), (Edits.THEIRS, [b"\0new", b"new\n"])]
-)
-def test_binary_and_deleted_files_are_resolved_as_a_whole(
-    edits: Edits, wanted: list[bytes | None], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("edits", "wanted"), [(Edits.YOURS, [b"\0mine", None]), (Edits.THEIRS, [b"\0new", b"new\n"])])
+def test_binary_and_deleted_files_are_resolved_as_a_whole(edits: Edits, wanted: list[bytes | None], tmp_path: Path) -> None:
     old = fetched("pdf", files={"image": b"\0old", "gone": b"old\n"})
     new = fetched("pdf", files={"image": b"\0new", "gone": b"new\n"})
     store = store_in(tmp_path)

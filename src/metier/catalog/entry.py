@@ -24,7 +24,17 @@ from metier.spec import (
 
 from .needs import encoded_needs
 
-__all__ = ["Entry", "Offer", "OfferFlag", "Source", "State", "offer_from_fields", "offer_from_parse", "offer_from_report", "version_of"]
+__all__ = [
+    "Entry",
+    "Offer",
+    "OfferFlag",
+    "Source",
+    "State",
+    "offer_from_fields",
+    "offer_from_parse",
+    "offer_from_report",
+    "version_of",
+]
 
 
 class Source(StrEnum):

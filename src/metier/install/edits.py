@@ -11,7 +11,17 @@ from metier.values import dataclass, replace
 from .git.merge_file import text_merger
 from .lock.lock_file import Hashes, LockEntry
 from .lock.restore import check_locked
-from .merge import MergeConflict, MergeReason, MergeSide, SkillMerge, contents_of, has_marks, merge_contents, nodes_of, take_side
+from .merge import (
+    MergeConflict,
+    MergeReason,
+    MergeSide,
+    SkillMerge,
+    contents_of,
+    has_marks,
+    merge_contents,
+    nodes_of,
+    take_side,
+)
 from .merge_record import MergeRecord, backup_path
 from .prepare import PreparedSkill
 from .protocols import Fetcher
@@ -75,14 +85,10 @@ def merge_edits(
 def unresolved(store: SkillStore, entry: LockEntry, record: MergeRecord) -> tuple[MergeConflict, ...]:
     """Returns the conflicts that are left: files that still have marks, and others that are unchanged since."""
     now = _read(store.folder_of(entry))
-    return tuple(
-        one for one, after in zip(record.conflicts, record.hashes, strict=True) if _is_unresolved(one, after, now)
-    )
+    return tuple(one for one, after in zip(record.conflicts, record.hashes, strict=True) if _is_unresolved(one, after, now))
 
 
-def resolve_merge(
-    store: SkillStore, fetcher: Fetcher, entry: LockEntry, record: MergeRecord, side: MergeSide | None
-) -> None:
+def resolve_merge(store: SkillStore, fetcher: Fetcher, entry: LockEntry, record: MergeRecord, side: MergeSide | None) -> None:
     """Resolves the conflicts that are left in favour of one side, and deletes the record. Raises MetierError."""
     now, left = _read(store.folder_of(entry)), unresolved(store, entry, record)
     if not left:

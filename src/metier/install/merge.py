@@ -94,7 +94,8 @@ def nodes_of(contents: Contents) -> dict[str, Node]:
 def contents_of(nodes: Mapping[str, Node]) -> Contents:
     """Raises RefusedError if one of the files has the path of another one's folder."""
     return Contents(
-        (node for node in nodes.values() if isinstance(node, Member)), (node for node in nodes.values() if isinstance(node, Link))
+        (node for node in nodes.values() if isinstance(node, Member)),
+        (node for node in nodes.values() if isinstance(node, Link)),
     )
 
 

@@ -193,12 +193,15 @@ class SkillStore:
             record = self.unfinished_merge(entry)
             if record is None:
                 raise NotFoundError(
-                    f"no update of {name} waits for conflicts to be resolved", hint=f"run `metier skill update {name}` to update it"
+                    f"no update of {name} waits for conflicts to be resolved",
+                    hint=f"run `metier skill update {name}` to update it",
                 )
             old = replace(record.old, targets=entry.targets, mode=entry.mode, pinned=entry.pinned)
             steps = restore_steps(self.scope, record, self.place(old).paths)
             if missing := [step.target for step in steps if not os.path.isdir(step.target)]:
-                raise NotFoundError(f"the backup {missing[0]} is gone", hint=f"`metier skill update {name} --theirs` resolves the conflicts")
+                raise NotFoundError(
+                    f"the backup {missing[0]} is gone", hint=f"`metier skill update {name} --theirs` resolves the conflicts"
+                )
             self._apply(steps, {}, self.lock().with_([old]))
         return old
 
@@ -222,9 +225,7 @@ class SkillStore:
             self._apply(steps, files, lock)
         return InstallResult(steps=steps, lock=lock, scope=self.scope)
 
-    def _plan_install(
-        self, skills: Sequence[PreparedSkill], options: InstallOptions
-    ) -> tuple[tuple[InstallStep, ...], Lock]:
+    def _plan_install(self, skills: Sequence[PreparedSkill], options: InstallOptions) -> tuple[tuple[InstallStep, ...], Lock]:
         lock = self.lock()
         folders = cache(self._target_folders)
         entries = [self._entry(skill, lock.get(skill.name), options) for skill in skills]

@@ -148,7 +148,9 @@ def abort_updates(stores: Sequence[SkillStore], names: Sequence[str] = ()) -> tu
         return tuple((store, store.abort_merge(name)) for store, chosen in group_by_store(stores, names) for name in chosen)
     open_merges = [(store, entry.name) for store in stores for entry in store.lock() if store.unfinished_merge(entry)]
     if not open_merges:
-        raise NotFoundError("no update waits for conflicts to be resolved", hint="run `metier skill update` to update your skills")
+        raise NotFoundError(
+            "no update waits for conflicts to be resolved", hint="run `metier skill update` to update your skills"
+        )
     return tuple((store, store.abort_merge(name)) for store, name in open_merges)
 
 

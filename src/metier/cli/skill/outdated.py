@@ -28,8 +28,8 @@ __all__ = ["outdated"]
 def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **access: Any) -> Result:
     """Ask the sources for newer versions, and change nothing.
 
-    Exits with 1 if a skill is outdated, else with 4 if a source could not be asked. All sources are asked in parallel, each once;
-    one that has something new is asked again for its version.
+    Exits with 1 if a skill is outdated, else with 4 if a source could not be asked. All sources are asked in parallel,
+    each once; one that has something new is asked again for its version.
     """
     # Any: what `access_options` parsed.
     found: list[tuple[SkillStore, UpdateStatus]] = []

@@ -141,8 +141,8 @@ def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
         yield f"{terminal.paint('=', 'cyan')} {name}: newer version held back: {one_line(update.held)}"
     if not update.is_newer or update.skill is None:
         return
-    versions = f" {update.versions}" if update.versions else ""
-    yield f"{name}{one_line(versions)}: {', '.join(map(one_line, update.changed))}"
+    named = f"{name} {one_line(update.versions)}" if update.versions else name
+    yield f"{named}: {', '.join(map(one_line, update.changed))}"
     for permission in update.permissions:
         yield f"  {terminal.paint('!', 'yellow')} {one_line(permission)}"
     diff = update.diff.split("\n")

@@ -48,8 +48,10 @@ class LockFetcher:
         }
         rest = [entry for entry in entries if entry.name not in known]
         brought = self._in_groups(
-            rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit or entry.origin.version),
-            self._exact, _same_error
+            rest,
+            lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit or entry.origin.version),
+            self._exact,
+            _same_error,
         )
         found = dict(zip((entry.name for entry in rest), brought, strict=True))
         return [
@@ -180,7 +182,7 @@ class LockFetcher:
             except MetierError:
                 # The list of refs was read, so there is a newer commit, and no more is known.
                 continue
-            details |= {entry.name: _detailed(entry, new, one) for (entry, new), one in zip(group, fetched, strict=True)}
+            details |= {entry.name: _detailed(new, one) for (entry, new), one in zip(group, fetched, strict=True)}
         return [
             replace(one, published=(self._published(entry.digest), one.published[1]))
             for entry, new in zip(entries, found, strict=True)
@@ -364,7 +366,7 @@ def _is_higher(one: str, other: str) -> bool:
     return is_version(one) and is_version(other) and Version.parse(one) > Version.parse(other)
 
 
-def _detailed(entry: LockEntry, newest: NewestVersion, found: FetchResult) -> NewestVersion:
+def _detailed(newest: NewestVersion, found: FetchResult) -> NewestVersion:
     if isinstance(found, MetierError):
         return replace(newest, problem=str(found))
     return replace(newest, digest=found.digest, version=_version(found), published=(None, found.published))

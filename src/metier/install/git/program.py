@@ -66,7 +66,9 @@ class GitProgram:
         watched: str | None = None, grown: Callable[[int], None] | None = None,
     ) -> bytes:  # fmt: skip
         """Returns git's output. `watched` is the folder it writes to; `grown` is called with its size."""
-        status, out, err = self._finished(words, settings=settings, protocols=protocols, stdin=stdin, watched=watched, grown=grown)
+        status, out, err = self._finished(
+            words, settings=settings, protocols=protocols, stdin=stdin, watched=watched, grown=grown
+        )
         if status:
             raise explain(err, [*words])
         return out

@@ -1,7 +1,8 @@
 """Plans an installation: wanted, locked and on disk -> steps. Pure: it looks nothing up.
 
 The rules: what is up to date stays. An unedited skill is replaced. What was edited is replaced only by a
-newer version, and only merged or if the user chose how. What metier did not install, or installed from another origin, is a conflict.
+newer version, and only merged or if the user chose how.
+What metier did not install, or installed from another origin, is a conflict.
 """
 
 from __future__ import annotations
