@@ -61,7 +61,8 @@ class SkillAccess:
 
     def entry(self, name: str, by: ActivatedBy = ActivatedBy.USER) -> Entry:
         """Returns a usable entry, or raises the error that says why not. Skills closed to models do not exist for them."""
-        entry = self.catalog.get(name)
+        # For a version that is not here, the catalog's error lists those that are.
+        entry = self.catalog[name] if "@" in name and by is ActivatedBy.USER else self.catalog.get(name)
         closed = (
             by in (ActivatedBy.MODEL, ActivatedBy.RANKER, ActivatedBy.TRIGGER)
             and entry is not None
