@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from builders import FakeMachine, offer
@@ -268,3 +270,43 @@ def test_a_skill_hidden_from_models_is_enabled_and_not_for_models() -> None:
 
 def test_only_enabled_skills_are_for_models() -> None:
     assert [entry(0, state).is_for_models for state in State] == [state is State.ENABLED for state in State]
+
+
+def versioned(version: str, folder: str) -> Offer:
+    return offer("pdf", folder=folder)._replace(fields=json.dumps({"metadata": {"version": version}}))
+
+
+def test_of_several_versions_in_one_source_the_highest_wins_whatever_the_order_of_the_folders() -> None:
+    old, new = versioned("2.0.0", "/b/pdf"), versioned("10.0.0", "/a/pdf")
+    for places in ([at(Source.USER, old, new)], [at(Source.USER, new), at(Source.USER, old)]):
+        catalog = merged(*places)
+        assert catalog["pdf"].folder == "/a/pdf"
+        assert [(entry.state, entry.version) for entry in catalog.entries] == [
+            (State.ENABLED, "10.0.0"),
+            (State.SHADOWED, "2.0.0"),
+        ]
+        assert catalog.entries[1].reason == "hidden by version 10.0.0 in /a/pdf"
+
+
+def test_each_version_can_be_asked_for_by_name_and_version() -> None:
+    catalog = merged(at(Source.USER, versioned("1.2.0", "/a/pdf@1.2.0"), versioned("2.0.0", "/a/pdf")))
+    for version, folder in (("1.2.0", "/a/pdf@1.2.0"), ("2.0.0", "/a/pdf")):
+        entry = catalog[f"pdf@{version}"]
+        assert (entry.name, entry.folder, entry.state) == (f"pdf@{version}", folder, State.ENABLED)
+    assert catalog.versions("pdf") == ("2.0.0", "1.2.0")
+    assert "pdf@3.0.0" not in catalog
+    with pytest.raises(SkillNotFoundError) as caught:
+        catalog["pdf@3.0.0"]
+    assert caught.value.hint == "versions of pdf here: 2.0.0, 1.2.0"
+
+
+def test_a_higher_version_in_a_lower_source_does_not_win() -> None:
+    catalog = merged(at(Source.USER, versioned("2.0.0", "/u/pdf")), at(Source.PLUGIN, versioned("1.0.0", "/p/pdf")))
+    assert catalog["pdf"].folder == "/p/pdf"
+    assert catalog["pdf@2.0.0"].folder == "/u/pdf"
+
+
+def test_a_disabled_skill_is_disabled_in_every_version() -> None:
+    versions = at(Source.USER, versioned("1.0.0", "/a/pdf"), versioned("2.0.0", "/b/pdf"))
+    catalog = merged(versions, filters=CatalogFilters(disabled=frozenset({"pdf"})))
+    assert {catalog[name].state for name in ("pdf", "pdf@1.0.0", "pdf@2.0.0")} == {State.DISABLED}

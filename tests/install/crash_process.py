@@ -24,11 +24,12 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from install.builders import installed, prepared, snapshot, store_in
+from install.builders import FakeFetcher, fetched, installed, prepared, snapshot, store_in
 from metier.install.lock.verify import LockCondition, verify
 from metier.install.transaction.doctor import find_leftovers, repair
 from metier.install.transaction.journal import Checkpoint, ignore_checkpoint
 from metier.install.transaction.steps import Edits
+from metier.install.updates import update
 
 __all__ = ["SCENARIOS", "Crash", "crashes"]
 
@@ -75,6 +76,21 @@ def _update_and_keep(root: Path, checkpoint: Checkpoint) -> None:
     )
 
 
+def _merge(root: Path, checkpoint: Checkpoint = ignore_checkpoint) -> None:
+    newer = FakeFetcher(fetched("pdf", body="Newer.\n"), locked=[fetched("pdf")])
+    (found,), _ = update(store_in(root, checkpoint=checkpoint), newer, ["pdf"])
+    assert found.conflicts
+
+
+def _two_skills_one_merged(root: Path) -> None:
+    _two_skills_one_edited(root)
+    _merge(root)
+
+
+def _abort(root: Path, checkpoint: Checkpoint) -> None:
+    store_in(root, checkpoint=checkpoint).abort_merge("pdf")
+
+
 def _move(root: Path, checkpoint: Checkpoint) -> None:
     installed(store_in(root, checkpoint=checkpoint), prepared("pdf"), targets=("claude-code",))
 
@@ -92,6 +108,8 @@ SCENARIOS: dict[str, Scenario] = {
     "install two skills for two agents": (_nothing, _install),
     "update two skills": (_two_skills, _update),
     "update an edited skill with --keep": (_two_skills_one_edited, _update_and_keep),
+    "merge an edited skill, with conflicts": (_two_skills_one_edited, _merge),
+    "abort a merge of an edited skill": (_two_skills_one_merged, _abort),
     "move a skill to where agents look": (_for_metier_alone, _move),
     "remove two skills": (_two_skills, _remove),
     "pin a skill": (_two_skills, _pin),
@@ -137,9 +155,11 @@ def _judged(scenario: str, root: Path, number: int, point: str, status: int, old
     state = "old" if after == old else "new" if after == new else "a mix"
     rubbish = list(root.rglob(".metier-*"))
     conditions = {verdict.condition for verdict in verify(store_in(root))}
-    # What was edited before is still edited if nothing happened.
+    # What was edited before is still edited if nothing happened, and after a merge.
     agrees = conditions <= {LockCondition.OK} or (
-        state == "old" and "keep" in scenario and conditions == {LockCondition.OK, LockCondition.EDITED}
+        "edited" in scenario
+        and (state == "old" or "merge" in scenario)
+        and conditions == {LockCondition.OK, LockCondition.EDITED}
     )
     return Crash(scenario, number, point, status, whole, left, state, not rubbish and not find_leftovers(scope) and agrees)
 

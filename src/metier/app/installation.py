@@ -142,12 +142,13 @@ class Installation:
         access: Access | None = None,
         progress: Progress | None = None,
     ) -> tuple[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult], ...]:
-        """Updates these skills, or all that are not pinned; one result for each scope."""
-        from metier.install import InstallOptions, LockFetcher, group_by_store, ignore_progress, update
+        """Updates these skills, or all that are not pinned; one result for each scope. Edits are merged by default."""
+        from metier.install import Edits, InstallOptions, LockFetcher, group_by_store, ignore_progress, update
 
+        options = options or InstallOptions(edits=Edits.MERGE)
         access, progress = access or self.access(), progress or ignore_progress
         return tuple(
-            (store, *update(store, fetcher, chosen, options or InstallOptions(), scan=self.scan))
+            (store, *update(store, fetcher, chosen, options, scan=self.scan))
             for store, chosen in group_by_store(self.stores(project=project), names)
             for fetcher in [LockFetcher(self.access_for(store, access), progress=progress)]
         )

@@ -4,6 +4,8 @@ The source of higher precedence wins: plugin, project, claude, user, bundled. Th
 that `metier skill list` can explain why the SKILL.md on your screen is not the one in use. A winner that is disabled or
 unavailable still hides the others: switching a skill off must not switch another one on. Skills in an untrusted
 folder do not compete, or a cloned repository could hide your own skills.
+
+One source may have several versions of a skill. The highest wins, and each can be asked for as `NAME@VERSION`.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from metier.errors import SkillNotFoundError, UsageError
+from metier.spec import Version, is_version
 from metier.values import dataclass, field
 
-from .entry import Entry, Offer, OfferFlag, Source, State
+from .entry import Entry, Offer, OfferFlag, Source, State, version_of
 from .needs import Environment, Needs, missing_needs
 
 __all__ = ["Catalog", "CatalogFilters", "SourceOffers", "merge", "read_globs"]
@@ -60,6 +63,8 @@ class Catalog:
     warnings: tuple[str, ...] = ()
     """Warnings from discovery, such as a folder that is too deep to search."""
     _by_name: Mapping[str, Entry] = field(default_factory=dict, repr=False)
+    _by_version: Mapping[str, Entry] = field(default_factory=dict, repr=False)
+    """The versions that another entry of the name hides, by `NAME@VERSION`."""
 
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entry in self.entries if entry.state is State.ENABLED)
@@ -68,22 +73,39 @@ class Catalog:
         return sum(entry.state is State.ENABLED for entry in self.entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._by_name or (isinstance(name, str) and self.get(name) is not None)
 
     def __getitem__(self, name: str) -> Entry:
-        """Returns the winner of that name in any state. Raises SkillNotFoundError with the nearest name."""
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise SkillNotFoundError(name, known=self._by_name) from None
+        """Returns the winner of that name, or one version of it, in any state. Raises SkillNotFoundError."""
+        entry = self.get(name)
+        if entry is not None:
+            return entry
+        base, _, version = name.partition("@")
+        here = ", ".join(self.versions(base)) if version else ""
+        raise SkillNotFoundError(name, known=self._by_name, hint=f"versions of {base} here: {here}" if here else "")
 
     def get(self, name: str) -> Entry | None:
-        return self._by_name.get(name)
+        """Returns the winner of that name; for `NAME@VERSION`, that version, which has the whole text as its name."""
+        entry = self._by_name.get(name) or self._by_version.get(name)
+        if entry is not None or "@" not in name:
+            return entry
+        base, _, version = name.partition("@")
+        winner = self._by_name.get(base)
+        return winner._replace(name=name) if winner and version and winner.version == version else None
+
+    def versions(self, name: str) -> tuple[str, ...]:
+        """Returns the versions of a skill that are here, the highest first."""
+        found = {key.partition("@")[2] for key in self._by_version if key.startswith(f"{name}@")}
+        winner = self._by_name.get(name)
+        if winner and winner.version:
+            found.add(winner.version)
+        return tuple(sorted(found, key=_version_order, reverse=True))
 
     def only(self, names: Container[str]) -> Catalog:
         """Returns a catalog with only these names."""
         kept = {name: entry for name, entry in self._by_name.items() if name in names}
-        return Catalog(tuple(entry for entry in self.entries if entry.name in names), self.warnings, kept)
+        versions = {key: entry for key, entry in self._by_version.items() if key in names or key.partition("@")[0] in names}
+        return Catalog(tuple(entry for entry in self.entries if entry.name in names), self.warnings, kept, versions)
 
     def list(self, *, include_disabled: bool = False, include_unavailable: bool = False) -> tuple[Entry, ...]:
         wanted = {State.ENABLED}
@@ -114,6 +136,8 @@ def merge(
     decider = _Decider(filters or CatalogFilters(), machine)
     winners: dict[str, Entry] = {}
     entries: list[Entry] = []
+    hidden: list[Entry] = []
+    beaten: list[Entry] = []
     for source, offers, trusted in reversed(places):
         for offer in offers:
             if not trusted or offer.flags & OfferFlag.BAD:
@@ -122,15 +146,54 @@ def merge(
             name = offer.name
             winner = winners.get(name)
             if winner is None:
-                entry = decider.decide(source, offer)
+                winners[name] = entry = decider.decide(source, offer)
+                entries.append(entry)
+                continue
+            # One without a version can never be used, so nothing is looked up for it.
+            is_named = bool(version_of(offer))
+            entry = decider.decide(source, offer) if is_named else _shadowed(source, offer)
+            hidden.append(entry)
+            if winner.source is source and _is_higher(entry, winner):
                 winners[name] = entry
-            else:
-                reason = f"hidden by the {winner.source} skill in {winner.folder}"
-                entry = Entry(name, offer.description, source, offer.folder, State.SHADOWED, reason, offer)
-            entries.append(entry)
+                beaten.append(winner)
+    if hidden:
+        entries = _with_hidden(entries, hidden, winners)
     # Stable, so that the winner stays first among equal names.
     entries.sort(key=attrgetter("name"))
-    return Catalog(tuple(entries), tuple(warnings), winners)
+    versions: dict[str, Entry] = {}
+    for entry in (*beaten, *hidden):
+        if entry is not winners[entry.name] and (version := entry.version):
+            versions.setdefault(f"{entry.name}@{version}", entry._replace(name=f"{entry.name}@{version}"))
+    return Catalog(tuple(entries), tuple(warnings), winners, versions)
+
+
+def _shadowed(source: Source, offer: Offer) -> Entry:
+    return Entry(offer.name, offer.description, source, offer.folder, State.SHADOWED, "", offer)
+
+
+def _with_hidden(entries: Iterable[Entry], hidden: Iterable[Entry], winners: Mapping[str, Entry]) -> list[Entry]:
+    """Returns all entries, the winner of a name before those that it hides, which are marked as shadowed."""
+    rest: list[Entry] = []
+    first: list[Entry] = []
+    for entry in (*entries, *hidden):
+        winner = winners.get(entry.name)
+        if winner is None or entry is winner or entry.state in (State.UNTRUSTED, State.SKIPPED):
+            first.append(entry)
+            continue
+        is_version = winner.source is entry.source and _is_higher(winner, entry)
+        by = f"version {winner.version}" if is_version else f"the {winner.source} skill"
+        rest.append(entry._replace(state=State.SHADOWED, reason=f"hidden by {by} in {winner.folder}"))
+    return [*first, *rest]
+
+
+def _is_higher(one: Entry, other: Entry) -> bool:
+    """Returns True if both have versions, and the first one's is higher. Otherwise the order of the places decides."""
+    mine, yours = one.version, other.version
+    return is_version(mine) and is_version(yours) and Version.parse(mine) > Version.parse(yours)
+
+
+def _version_order(text: str) -> tuple[bool, Version | str]:
+    return (True, Version.parse(text)) if is_version(text) else (False, text)
 
 
 class _Decider:

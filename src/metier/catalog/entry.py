@@ -24,7 +24,17 @@ from metier.spec import (
 
 from .needs import encoded_needs
 
-__all__ = ["Entry", "Offer", "OfferFlag", "Source", "State", "offer_from_fields", "offer_from_parse", "offer_from_report"]
+__all__ = [
+    "Entry",
+    "Offer",
+    "OfferFlag",
+    "Source",
+    "State",
+    "offer_from_fields",
+    "offer_from_parse",
+    "offer_from_report",
+    "version_of",
+]
 
 
 class Source(StrEnum):
@@ -105,6 +115,11 @@ class Entry(NamedTuple):
         return f"{self.folder}/{SKILL_FILE}"
 
     @property
+    def version(self) -> str:
+        """The version in its folder's name, such as `pdf@1.2.0`, else the one in its frontmatter; empty if it has none."""
+        return version_of(self.offer)
+
+    @property
     def manifest(self) -> Manifest:
         fields = json.loads(self.offer.fields) if self.offer.fields else _EMPTY
         return manifest_from(fields, name=self.name, description=self.description)[0]
@@ -130,6 +145,15 @@ class Entry(NamedTuple):
     def is_for_models(self) -> bool:
         """Returns True if it belongs in a model's catalog. A user can start any skill by name."""
         return self.state is State.ENABLED and not self.offer.flags & OfferFlag.HIDDEN_FROM_MODEL
+
+
+def version_of(offer: Offer) -> str:
+    folder = offer.folder.rpartition("/")[2]
+    if folder.startswith(f"{offer.name}@"):
+        return folder[len(offer.name) + 1 :]
+    if '"version"' not in offer.fields:
+        return ""
+    return manifest_from(json.loads(offer.fields), name=offer.name, description="")[0].extensions.version or ""
 
 
 def offer_from_fields(folder: str, mtime_ns: int, size: int, fields: Mapping[str, Json], *, warned: str = "") -> Offer:

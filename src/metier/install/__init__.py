@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .lock.lock_file import Lock, LockEntry, Origin
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
+    from .merge import MergeConflict, MergeReason
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from .transaction.doctor import Leftover, find_leftovers, repair
     from .transaction.steps import Edits, InstallStep, StepReason, Verb, changes
     from .trial import TrialSkill, try_skill
-    from .updates import SkillUpdate, UpdateState, UpdateStatus, outdated, update
+    from .updates import SkillUpdate, UpdateState, UpdateStatus, abort_updates, outdated, update
 
 __all__ = [
     "NO_TARGETS",
@@ -85,6 +86,8 @@ __all__ = [
     "LockEntry",
     "LockFetcher",
     "LockVerdict",
+    "MergeConflict",
+    "MergeReason",
     "NewestVersion",
     "Origin",
     "PreparedSkill",
@@ -106,6 +109,7 @@ __all__ = [
     "UpdateStatus",
     "Verb",
     "WellKnown",
+    "abort_updates",
     "cached_scan",
     "changes",
     "default_targets",
@@ -195,6 +199,10 @@ if not TYPE_CHECKING:
                 "LockVerdict",
                 "verify",
             ),
+            "metier.install.merge": (
+                "MergeConflict",
+                "MergeReason",
+            ),
             "metier.install.options": (
                 "ConflictAction",
                 "ConflictAnswer",
@@ -272,6 +280,7 @@ if not TYPE_CHECKING:
                 "SkillUpdate",
                 "UpdateState",
                 "UpdateStatus",
+                "abort_updates",
                 "outdated",
                 "update",
             ),

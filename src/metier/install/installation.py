@@ -203,6 +203,9 @@ class InstallRun:
         else:
             refuse_blocked(skills)
         skills, result = self._apply(skills)
+        if result.done:
+            for one in choices:
+                self.access.cache_local(one.skill)
         held = [f"{one.skill.name}: a newer version is held back: {one.skill.held}" for one in choices if one.skill.held]
         return replace(result, names=tuple(skill.name for skill in skills), notes=(*warnings, *held, *self._notes(skills)))
 
@@ -293,7 +296,7 @@ def _aliases(access: Access) -> tuple[str, ...]:
 
 
 def _without_cache(ref: Ref, access: Access) -> Access:
-    # What is on this disk needs no second copy in the cache.
+    # Of what is on this disk, only what is installed is cached (`Access.cache_local`).
     return replace(access, cache=None) if isinstance(ref, LocalName | LocalPath | ArchiveFile) else access
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from metier.scan import ScanReport
 
     from .fetch.cache import SkillCache
+    from .merge import SkillMerge
 
 __all__ = ["PreparedSkill", "cached_scan", "prepare", "refuse_blocked"]
 
@@ -31,6 +32,8 @@ class PreparedSkill:
     """None if the skill was not scanned, or the same content passed before."""
     parsed: ParseResult | None = field(default=None, compare=False, repr=False)
     """The strict parse of its SKILL.md, where it still holds for these files."""
+    merge: SkillMerge | None = field(default=None, compare=False, repr=False)
+    """Its files merged with the user's edits, which are written instead; the lock has the files of the source."""
 
     @property
     def name(self) -> str:

@@ -36,6 +36,8 @@ class FetchedSkill:
     """Set if the cool-down holds this version back."""
     held: str = field(default="", compare=False)
     """The newer version that the cool-down holds back in favour of this one, and until when."""
+    tags: tuple[str, str] = field(default=("", ""), compare=False)
+    """The tags of the locked commit and of this one, where a repository has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,12 @@ class NewestVersion:
     digest: str = ""
     """Empty where only the commit is known: a new commit may or may not change the skill."""
     version: str = ""
+    tags: tuple[str, str] = ("", "")
+    """The tags of the locked commit and of this one, where a repository has them."""
+    published: tuple[float | None, float | None] = (None, None)
+    """When the locked version and this one appeared, in seconds since 1970."""
+    exact: str = ""
+    """The exact version that the user asked for, if this is a newer one that an update does not take."""
     problem: str = ""
     """The reason why the source could not be asked, or no longer has the skill."""
     held: str = ""

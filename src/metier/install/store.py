@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cache
 
-from metier.errors import ConfigError, ConflictError, RefusedError, SkillNotFoundError, UsageError
+from metier.archive import Contents
+from metier.errors import ConfigError, ConflictError, NotFoundError, RefusedError, SkillNotFoundError, UsageError
 from metier.sources import inner_file, inner_folder, open_regular
 from metier.spec import Files
 from metier.values import replace
 
-from .lock.lock_file import Lock, LockEntry, Origin, parse_lock
+from .lock.lock_file import Hashes, Lock, LockEntry, Origin, parse_lock
+from .merge_record import MergeRecord, backup_steps, read_record, record_path, removal_steps, restore_steps
 from .options import InstallOptions, InstallResult
 from .prepare import PreparedSkill
 from .protocols import FetchedSkill
@@ -108,14 +110,16 @@ class SkillStore:
     def install(self, skills: Sequence[PreparedSkill], options: InstallOptions) -> InstallResult:
         """Installs these skills. A skill that is installed already keeps its targets and gains the new ones."""
         if options.dry_run:
-            steps, lock, _ = self._plan_install(skills, options)
+            steps, lock = self._plan_install(skills, options)
             return InstallResult(steps=steps, lock=lock, scope=self.scope, done=False)
         with self._hold():
-            steps, lock, files = self._plan_install(skills, options)
+            steps, lock = self._plan_install(skills, options)
             refuse_conflicts(steps)
             if options.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
                 raise RefusedError("--frozen, but this changes the lock", rule="frozen", hint="run it without --frozen")
-            saved = self._apply(steps, files, lock)
+            files = {skill.name: skill.merge.files if skill.merge else skill.files for skill in skills}
+            backups, records = self._plan_backups(skills, steps)
+            saved = self._apply((*backups, *steps), files, lock, records)
         return InstallResult(steps=steps, lock=lock, scope=self.scope, saved=saved)
 
     def plan_restore(self, options: InstallOptions) -> tuple[tuple[InstallStep, ...], tuple[str, ...]]:
@@ -161,6 +165,46 @@ class SkillStore:
             self._apply(steps, _read_files(steps, {name: old}), after)
         return InstallResult(steps=steps, lock=after, scope=self.scope, names=(name,))
 
+    def unfinished_merge(self, entry: LockEntry) -> MergeRecord | None:
+        """Returns the record of an update of this skill that left conflicts."""
+        record = read_record(self.scope, entry.name)
+        return record if record and record.digest == entry.digest else None
+
+    def finish_merge(self, entry: LockEntry, files: Contents | None = None, *, seen: Hashes) -> None:
+        """Deletes the record and the backup of a merge, and writes the resolved files if there are any.
+
+        Raises ConflictError if the files on disk are no longer `seen`.
+        """
+        with self._hold():
+            record, placed = read_record(self.scope, entry.name), self.place(entry)
+            disk = self.on_disk(placed)
+            if disk[placed.folder].files != seen:
+                raise ConflictError(f"{entry.name} has just been changed", hint="run the command again")
+            paths = [path for path in placed.paths if disk[path].kind is PathKind.FOLDER] if files else []
+            steps = [InstallStep(verb=Verb.UPDATE, name=entry.name, path=path) for path in paths]
+            if not steps and record:
+                steps = [*removal_steps(self.scope, record)]
+            self._apply(steps, {entry.name: files} if files else {}, self.lock())
+
+    def abort_merge(self, name: str) -> LockEntry:
+        """Restores a skill and its lock entry as they were before an update that left conflicts. Returns that entry."""
+        with self._hold():
+            entry = self.lock()[name]
+            record = self.unfinished_merge(entry)
+            if record is None:
+                raise NotFoundError(
+                    f"no update of {name} waits for conflicts to be resolved",
+                    hint=f"run `metier skill update {name}` to update it",
+                )
+            old = replace(record.old, targets=entry.targets, mode=entry.mode, pinned=entry.pinned)
+            steps = restore_steps(self.scope, record, self.place(old).paths)
+            if missing := [step.target for step in steps if not os.path.isdir(step.target)]:
+                raise NotFoundError(
+                    f"the backup {missing[0]} is gone", hint=f"`metier skill update {name} --theirs` resolves the conflicts"
+                )
+            self._apply(steps, {}, self.lock().with_([old]))
+        return old
+
     def change(self, names: Collection[str], change: Callable[[LockEntry], LockEntry]) -> Lock:
         """Changes the lock entries of these skills, and nothing else on disk."""
         with self._hold():
@@ -181,9 +225,7 @@ class SkillStore:
             self._apply(steps, files, lock)
         return InstallResult(steps=steps, lock=lock, scope=self.scope)
 
-    def _plan_install(
-        self, skills: Sequence[PreparedSkill], options: InstallOptions
-    ) -> tuple[tuple[InstallStep, ...], Lock, dict[str, Files]]:
+    def _plan_install(self, skills: Sequence[PreparedSkill], options: InstallOptions) -> tuple[tuple[InstallStep, ...], Lock]:
         lock = self.lock()
         folders = cache(self._target_folders)
         entries = [self._entry(skill, lock.get(skill.name), options) for skill in skills]
@@ -192,8 +234,9 @@ class SkillStore:
                 placed=self._place(entry, folders(entry.targets)),
                 edits=options.edits_by_name.get(entry.name, options.edits),
                 force=options.force or entry.name in options.force_names,
+                merged=skill.merge.yours if skill.merge else None,
             )
-            for entry in entries
+            for entry, skill in zip(entries, skills, strict=True)
         ]
         old = self.place_all(entry for skill in skills if (entry := lock.get(skill.name)))
         disk = self.on_disk(*(want.placed for want in wanted), *old.values())
@@ -201,7 +244,30 @@ class SkillStore:
         changed = {step.name for step in changes(steps)}
         # An unchanged entry keeps its date, so that installing again changes nothing.
         entries = [_keep_date(entry, lock.get(entry.name), entry.name in changed) for entry in entries]
-        return steps, lock.with_(entries), {skill.name: skill.files for skill in skills}
+        return steps, lock.with_(entries)
+
+    def _plan_backups(
+        self, skills: Sequence[PreparedSkill], steps: Sequence[InstallStep]
+    ) -> tuple[list[InstallStep], dict[str, bytes]]:
+        """Returns the steps and records that `abort_merge` needs, for merges with conflicts."""
+        lock, changed = self.lock(), {step.path for step in changes(steps)}
+        backups: list[InstallStep] = []
+        records: dict[str, bytes] = {}
+        for skill in skills:
+            if skill.merge is None or not skill.merge.conflicts:
+                continue
+            old, merge = lock[skill.name], skill.merge
+            paths = self.place(old).paths
+            disk = read_states(list(paths))
+            places = [place for place, path in enumerate(paths) if path in changed and disk[path].kind is PathKind.FOLDER]
+            record = MergeRecord(
+                old=old, digest=skill.entry.digest, conflicts=merge.conflicts, folders=tuple(places),
+                hashes=tuple(merge.files.hashes.get(one.path, ("", ""))[1] for one in merge.conflicts),
+                yours=next(place for place in places if disk[paths[place]].files == merge.yours),
+            )  # fmt: skip
+            backups += backup_steps(self.scope, skill.name, paths, places)
+            records[record_path(self.scope, skill.name)] = record.encoded()
+        return backups, records
 
     def _plan_restore(self, options: InstallOptions) -> tuple[tuple[InstallStep, ...], Lock]:
         lock = self.lock()
@@ -261,12 +327,25 @@ class SkillStore:
         copies = os.path.realpath(self.scope.copy_folder(targets))
         return tuple((each, os.path.relpath(copies, os.path.realpath(each))) for each in self.scope.other_folders(targets))
 
-    def _apply(self, steps: Sequence[InstallStep], skills: Mapping[str, Files], lock: Lock) -> tuple[tuple[str, str], ...]:
+    def _apply(
+        self,
+        steps: Sequence[InstallStep],
+        skills: Mapping[str, Files],
+        lock: Lock,
+        records: Mapping[str, bytes] | None = None,
+    ) -> tuple[tuple[str, str], ...]:
         if not changes(steps) and lock == self.lock() and self.exists:
             return ()
         portable = Lock({entry.name: replace(entry, origin=self._portable(entry.origin)) for entry in lock})
-        wanted = [step for step in steps if step.verb is not Verb.KEEP]
-        return apply(wanted, skills, portable, self.scope, checkpoint=self._checkpoint)
+        wanted = [*changes(steps), *self._obsolete_records(steps, records or {})]
+        return apply(wanted, skills, portable, self.scope, records=records, checkpoint=self._checkpoint)
+
+    def _obsolete_records(self, steps: Sequence[InstallStep], records: Mapping[str, bytes]) -> Iterator[InstallStep]:
+        """Yields the steps that delete the records of merges that these steps resolve or overwrite."""
+        for name in dict.fromkeys(step.name for step in steps if step.verb in (*_WRITES, Verb.REMOVE, Verb.RESTORE)):
+            path = record_path(self.scope, name)
+            if path not in records and all(step.path != path for step in steps) and (record := read_record(self.scope, name)):
+                yield from removal_steps(self.scope, record)
 
     def _hold(self) -> AbstractContextManager[None]:
         return hold_scope(self.scope, self._checkpoint)

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from metier.archive import Contents
-from metier.errors import MetierError, RefusedError
+from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.sources import DiskFiles
 from metier.spec import Files, OwnFiles
 from metier.values import dataclass, replace
 
 from .diff import changed_files, diff, new_permissions
+from .edits import find_edits, locked_files, merge_edits, resolve_merge, unresolved
 from .lock.lock_file import LockEntry
+from .merge import MergeConflict, MergeSide
+from .merge_record import MergeRecord
 from .options import InstallOptions, InstallResult
 from .prepare import PreparedSkill, prepare
-from .protocols import Fetcher, FetchResult, NewestVersion, Scan
-from .store import SkillStore
-from .transaction.plan import edited_files
-from .transaction.state import PathKind
-from .transaction.steps import Verb
+from .protocols import FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
+from .store import SkillStore, group_by_store
+from .transaction.steps import Edits, Verb
+from .version_facts import VersionFacts, describe_change
 
-__all__ = ["SkillUpdate", "UpdateState", "UpdateStatus", "outdated", "update"]
+__all__ = ["SkillUpdate", "UpdateState", "UpdateStatus", "abort_updates", "outdated", "update"]
 
 
 class UpdateState(StrEnum):
@@ -39,6 +40,10 @@ class UpdateStatus:
     state: UpdateState
     commit: str = ""
     version: str = ""
+    versions: str = ""
+    """The installed and the newest version, such as `1.0.0 -> 1.1.0`; empty if they have no names."""
+    exact: str = ""
+    """The exact version that the user asked for, and which an update keeps."""
     problem: str = ""
     held: str = ""
     """The newer version that the cool-down holds back, and until when."""
@@ -55,8 +60,15 @@ def _status(entry: LockEntry, newest: NewestVersion) -> UpdateStatus:
     if newest.problem:
         return UpdateStatus(entry=entry, state=UpdateState.UNKNOWN, problem=newest.problem)
     is_newer = newest.digest != entry.digest if newest.digest else newest.commit != entry.origin.commit
-    state = UpdateState.CURRENT if not is_newer else UpdateState.PINNED if entry.pinned else UpdateState.OUTDATED
-    return UpdateStatus(entry=entry, state=state, commit=newest.commit, version=newest.version, held=newest.held)
+    is_pinned = entry.pinned or bool(newest.exact)
+    state = UpdateState.CURRENT if not is_newer else UpdateState.PINNED if is_pinned else UpdateState.OUTDATED
+    (old_tag, tag), (installed, published) = newest.tags, newest.published
+    old = VersionFacts(version=entry.version, tag=old_tag, published=installed, commit=entry.origin.commit)
+    new = VersionFacts(version=newest.version, tag=tag, published=published, commit=newest.commit)
+    return UpdateStatus(
+        entry=entry, state=state, commit=newest.commit, version=newest.version, exact=newest.exact, held=newest.held,
+        versions=describe_change(old, new) if is_newer else "",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +79,20 @@ class SkillUpdate:
     """The entry before the update."""
     skill: PreparedSkill | None = None
     problem: str = ""
+    versions: str = ""
+    """The old and the new version, such as `1.0.0 -> 1.1.0`; empty if they have no names."""
     changed: tuple[str, ...] = ()
     diff: str = ""
     permissions: tuple[str, ...] = ()
     """New tools and scripts of the new version."""
     edited: tuple[str, ...] = ()
     """Files that were edited after the installation."""
+    merged: tuple[str, ...] = ()
+    """Files that now have the changes of both sides."""
+    conflicts: tuple[MergeConflict, ...] = ()
+    """Files in which a merge left conflicts, now or in an earlier update."""
+    resolved: bool = False
+    """The conflicts of an earlier update are resolved now."""
     held: str = ""
     """The newer version that the cool-down holds back, and until when."""
 
@@ -85,13 +105,14 @@ def update(
     store: SkillStore,
     fetcher: Fetcher,
     names: Sequence[str] = (),
-    options: InstallOptions = InstallOptions(),  # noqa: B008 - frozen
+    options: InstallOptions = InstallOptions(edits=Edits.MERGE),  # noqa: B008 - frozen
     *,
     scan: Scan | None = None,
 ) -> tuple[tuple[SkillUpdate, ...], InstallResult]:
     """Installs the newest version of these skills; without names, of all that are not pinned.
 
-    A skill with a conflict, such as an edited one, is left as it is, and the others are updated.
+    With `Edits.MERGE`, `YOURS` and `THEIRS` an edited skill is merged with its new version. A skill with any other conflict, or
+    with unresolved ones of an earlier update, is left as it is, and the others are updated.
     """
     lock = store.lock()
     pinned = [name for name in names if lock[name].pinned]
@@ -99,19 +120,43 @@ def update(
         raise RefusedError(f"{pinned[0]} is pinned", rule="pinned", hint=f"run `metier skill unpin {pinned[0]}` first")
     entries = [lock[name] for name in names] if names else [entry for entry in lock if not entry.pinned]
     scan = None if options.unsafe else scan
-    found = fetcher.latest(entries)
-    updates = tuple(_update(store, fetcher, entry, each, scan) for entry, each in zip(entries, found, strict=True))
+    earlier = {
+        entry.name: one
+        for entry in entries
+        if (record := store.unfinished_merge(entry)) and (one := _resolve(store, fetcher, entry, record, options))
+    }
+    entries = [entry for entry in entries if entry.name not in earlier]
+    found = fetcher.latest(entries) if entries else ()
+    updates = tuple(_update(store, fetcher, entry, each, options, scan) for entry, each in zip(entries, found, strict=True))
     skills = [one.skill for one in updates if one.skill is not None]
+    updates = (*earlier.values(), *updates)
     planned = store.install(skills, replace(options, dry_run=True))
     conflicts = {step.name: step for step in planned.steps if step.verb is Verb.CONFLICT}
     free = [skill for skill in skills if skill.name not in conflicts]
     if options.dry_run or not free:
-        return updates, planned if options.dry_run else store.install(skills, options)
+        return updates, planned if options.dry_run or earlier else store.install(skills, options)
     result = store.install(free, options)
     return updates, replace(result, steps=(*conflicts.values(), *result.steps))
 
 
-def _update(store: SkillStore, fetcher: Fetcher, entry: LockEntry, found: FetchResult, scan: Scan | None) -> SkillUpdate:
+def abort_updates(stores: Sequence[SkillStore], names: Sequence[str] = ()) -> tuple[tuple[SkillStore, LockEntry], ...]:
+    """Restores these skills as they were before an update that left conflicts; without names, all of them.
+
+    Returns their lock entries. Raises NotFoundError if there is no such update.
+    """
+    if names:
+        return tuple((store, store.abort_merge(name)) for store, chosen in group_by_store(stores, names) for name in chosen)
+    open_merges = [(store, entry.name) for store in stores for entry in store.lock() if store.unfinished_merge(entry)]
+    if not open_merges:
+        raise NotFoundError(
+            "no update waits for conflicts to be resolved", hint="run `metier skill update` to update your skills"
+        )
+    return tuple((store, store.abort_merge(name)) for store, name in open_merges)
+
+
+def _update(
+    store: SkillStore, fetcher: Fetcher, entry: LockEntry, found: FetchResult, options: InstallOptions, scan: Scan | None
+) -> SkillUpdate:
     if isinstance(found, MetierError):
         return SkillUpdate(entry=entry, problem=f"{found}")
     if found.too_new and found.digest != entry.digest:
@@ -122,23 +167,49 @@ def _update(store: SkillStore, fetcher: Fetcher, entry: LockEntry, found: FetchR
         return SkillUpdate(entry=entry, skill=skill, held=found.held)
     if skill.is_blocked:
         return SkillUpdate(entry=entry, problem=f"the newer version is blocked: {skill.worst}; --unsafe installs it anyway")
-    placed = store.place(entry)
-    state = store.on_disk(placed)[placed.folder]
-    edited = edited_files(entry.files, state.files) if state.kind is PathKind.FOLDER else ()
-    disk = OwnFiles(DiskFiles(placed.folder))
-    before: Files = disk if not edited else _locked_files(fetcher, entry) or disk
+    edits = find_edits(store, entry)
+    base = locked_files(fetcher, entry) if edits else None
+    if edits and options.edits in _SIDES:
+        try:
+            skill = replace(skill, merge=merge_edits(store, edits, base, skill, _SIDES[options.edits]))
+        except MetierError as error:
+            return SkillUpdate(entry=entry, problem=f"your edits cannot be merged: {error}; --force overwrites them")
+    before: Files = base or OwnFiles(DiskFiles(store.folder_of(entry)))
     return SkillUpdate(
         entry=entry,
         skill=skill,
+        versions=_versions(entry, skill.entry, found),
         changed=changed_files(before, skill.files),
         diff=diff(before, skill.files, entry.name),
         permissions=new_permissions(before, skill.files),
-        edited=edited,
+        edited=edits.changes if edits else (),
+        merged=skill.merge.merged if skill.merge else (),
+        conflicts=skill.merge.conflicts if skill.merge else (),
         held=found.held,
     )
 
 
-def _locked_files(fetcher: Fetcher, entry: LockEntry) -> Files | None:
-    """Returns the unedited version, so that a diff shows only the changes of the source."""
-    found = fetcher.exact([entry])[0]
-    return found.files if not isinstance(found, MetierError) and isinstance(found.files, Contents) else None
+def _versions(old: LockEntry, new: LockEntry, found: FetchedSkill) -> str:
+    old_tag, tag = found.tags
+    return describe_change(
+        VersionFacts(version=old.version, tag=old_tag, commit=old.origin.commit),
+        VersionFacts(version=new.version, tag=tag, published=found.published, commit=new.origin.commit),
+    )
+
+
+def _resolve(
+    store: SkillStore, fetcher: Fetcher, entry: LockEntry, record: MergeRecord, options: InstallOptions
+) -> SkillUpdate | None:
+    """Returns the state of an earlier update's conflicts; None if they are out of the way of this one."""
+    if options.edits is Edits.OVERWRITE:
+        return None
+    side = _SIDES.get(options.edits)
+    left = unresolved(store, entry, record)
+    if left and (side is None or options.dry_run):
+        return SkillUpdate(entry=entry, conflicts=left)
+    if not options.dry_run:
+        resolve_merge(store, fetcher, entry, record, side)
+    return SkillUpdate(entry=entry, resolved=True) if left else None
+
+
+_SIDES = {Edits.MERGE: None, Edits.YOURS: MergeSide.YOURS, Edits.THEIRS: MergeSide.THEIRS}

@@ -61,7 +61,8 @@ class SkillAccess:
 
     def entry(self, name: str, by: ActivatedBy = ActivatedBy.USER) -> Entry:
         """Returns a usable entry, or raises the error that says why not. Skills closed to models do not exist for them."""
-        entry = self.catalog.get(name)
+        # For a version that is not here, the catalog's error lists those that are.
+        entry = self.catalog[name] if "@" in name and by is ActivatedBy.USER else self.catalog.get(name)
         closed = (
             by in (ActivatedBy.MODEL, ActivatedBy.RANKER, ActivatedBy.TRIGGER)
             and entry is not None
@@ -108,7 +109,8 @@ class SkillAccess:
     def _load(self, name: str, files: DiskFiles | RemoteFiles) -> Skill:
         skill = load(files, folder=self.entry(name).folder.rpartition("/")[2])
         if isinstance(files, DiskFiles):
-            return skill
+            # One version of several has its version in its name, so that two of them can be active.
+            return replace(skill, manifest=replace(skill.manifest, name=name)) if "@" in name else skill
         # It gets the name from the catalog, so that it cannot pass for another skill, and no toolsets and no dependencies.
         extensions = replace(skill.manifest.extensions, dependencies=(), toolsets=(), scripts=())
         return replace(skill, manifest=replace(skill.manifest, name=name, allowed_tools=(), extensions=extensions))

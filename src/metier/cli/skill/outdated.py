@@ -12,6 +12,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, plural
+from metier.errors import UnavailableError
 from metier.install import LockFetcher, SkillStore, UpdateState, UpdateStatus
 from metier.install import outdated as outdated_skills
 
@@ -25,10 +26,10 @@ __all__ = ["outdated"]
 @scope_options
 @access_options
 def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **access: Any) -> Result:
-    """Ask the sources for newer versions, and change nothing. Exits with 1 if a skill is outdated.
+    """Ask the sources for newer versions, and change nothing.
 
-    Each repository is asked once, all in parallel. A repository reports only its newest commit;
-    `metier skill update --dry-run` shows whether it changed the skill.
+    Exits with 1 if a skill is outdated, else with 4 if a source could not be asked. All sources are asked in parallel,
+    each once; one that has something new is asked again for its version.
     """
     # Any: what `access_options` parsed.
     found: list[tuple[SkillStore, UpdateStatus]] = []
@@ -38,10 +39,12 @@ def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **a
             fetcher = LockFetcher(app.installation.access_for(store, shared), progress=progress)
             found += [(store, status) for status in outdated_skills(store, fetcher, chosen)]
     rows = [
-        {**entry_row(one.entry, store), "state": one.state, "newest": one.commit, "problem": one.problem, "held": one.held}
+        {**entry_row(one.entry, store), "state": one.state, "newest": one.commit, "newest_version": one.version,
+         "versions": one.versions, "problem": one.problem, "held": one.held}
         for store, one in found
-    ]
+    ]  # fmt: skip
     old = sum(one.state is UpdateState.OUTDATED for _, one in found)
+    unknown = sum(one.state is UpdateState.UNKNOWN for _, one in found)
 
     def lines(terminal: Terminal) -> Iterator[str]:
         for _, one in found:
@@ -49,17 +52,16 @@ def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **a
                 yield f"{terminal.paint(one_line(one.entry.name), 'bold')}: newer version held back: {one_line(one.held)}"
             if one.state is not UpdateState.CURRENT:
                 yield f"{terminal.paint(one_line(one.entry.name), 'bold')}: {one_line(_describe(one))}"
-        yield terminal.paint(f"{old} of {plural(len(found), 'skill')} outdated", "dim")
+        unchecked = f"; {unknown} could not be checked" if unknown else ""
+        yield terminal.paint(f"{old} of {plural(len(found), 'skill')} outdated{unchecked}", "dim")
 
-    return Result(data={"skills": rows, "outdated": old}, lines=lines, status=1 if old else 0)
+    status = 1 if old else UnavailableError.exit_status if unknown else 0
+    return Result(data={"skills": rows, "outdated": old, "unknown": unknown}, lines=lines, status=status)
 
 
 def _describe(status: UpdateStatus) -> str:
     if status.state is UpdateState.UNKNOWN:
-        return status.problem
-    old, new = status.entry.version, status.version
-    if not (old and new):
-        old, new = status.entry.origin.commit[:10], status.commit[:10]
-    versions = f" ({old} -> {new})" if old and new else ""
-    pinned = ", but it is pinned" if status.state is UpdateState.PINNED else ""
-    return f"newer version available{versions}{pinned}"
+        return f"could not be checked: {status.problem}"
+    versions = f" ({status.versions})" if status.versions else ""
+    pinned = f", but you asked for {status.exact}" if status.exact else ", but it is pinned"
+    return f"newer version available{versions}{pinned if status.state is UpdateState.PINNED else ''}"

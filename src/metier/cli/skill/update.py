@@ -12,12 +12,12 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
-from metier.install import InstallOptions, InstallResult, SkillStore, SkillUpdate
+from metier.errors import UsageError
+from metier.install import Edits, InstallOptions, InstallResult, SkillStore, SkillUpdate, abort_updates
 
 from .install_common import (
     access_of,
     access_options,
-    chosen_edits,
     chosen_scope,
     explain_not_installed,
     fetch_progress,
@@ -36,8 +36,10 @@ _Updated = tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult]
 @command("skill", "update")
 @click.argument("names", nargs=-1, shell_complete=skill_names)
 @click.option("--dry-run", is_flag=True, help="Show what would change and change nothing.")
-@click.option("--force", is_flag=True, help="Overwrite edited skills.")
-@click.option("--keep", is_flag=True, help="Update edited skills, and keep the edited version as NAME.orig.")
+@click.option("--keep", is_flag=True, help="Where you and the new version changed the same lines, keep yours.")
+@click.option("--theirs", is_flag=True, help="Where you and the new version changed the same lines, take the new ones.")
+@click.option("--force", is_flag=True, help="Discard your edits.")
+@click.option("--abort", is_flag=True, help="Undo an update that left conflicts.")
 @click.option("--unsafe", is_flag=True, help="Update without a scan.")
 @scope_options
 @access_options
@@ -46,8 +48,10 @@ def update(
     *,
     names: tuple[str, ...],
     dry_run: bool,
-    force: bool,
     keep: bool,
+    theirs: bool,
+    force: bool,
+    abort: bool,
     unsafe: bool,
     project: bool,
     user: bool,
@@ -55,40 +59,61 @@ def update(
 ) -> Result:
     """Install the newest version of installed skills, and show what changed.
 
-    Without NAMES, all that are not pinned. A skill that was edited is not updated: --force overwrites the edits, --keep updates
-    it and keeps the edited version as NAME.orig.
+    Without NAMES, all that are not pinned. Your edits of a skill are merged with its new version. Lines that both changed are
+    marked in the files: edit them and run the command again, or let --keep or --theirs decide, or undo the update with --abort.
     """
     # Any: what `access_options` parsed.
-    options = InstallOptions(edits=chosen_edits(force=force, keep=keep), unsafe=unsafe, dry_run=dry_run)
+    edits = _chosen_edits(keep=keep, theirs=theirs, force=force, abort=abort)
+    scope = chosen_scope(project=project, user=user)
+    if abort:
+        if dry_run:
+            raise UsageError("--abort and --dry-run cannot be combined", hint="`metier skill update` lists the conflicts")
+        return _abort(app, names, scope)
+    options = InstallOptions(edits=edits, unsafe=unsafe, dry_run=dry_run)
     with explain_not_installed(app, names), fetch_progress() as progress:
-        updated = app.update(
-            *names,
-            project=chosen_scope(project=project, user=user),
-            options=options,
-            access=access_of(app, **access),
-            progress=progress,
-        )
+        updated = app.update(*names, project=scope, options=options, access=access_of(app, **access), progress=progress)
     return _result(app, updated, dry_run=dry_run)
+
+
+def _chosen_edits(*, keep: bool, theirs: bool, force: bool, abort: bool) -> Edits:
+    if keep + theirs + force + abort > 1:
+        raise UsageError("--keep, --theirs, --force and --abort cannot be combined", hint="give one of them")
+    return Edits.YOURS if keep else Edits.THEIRS if theirs else Edits.OVERWRITE if force else Edits.MERGE
+
+
+def _abort(app: App, names: Sequence[str], scope: bool | None) -> Result:
+    restored = abort_updates(app.installation.stores(project=scope), names)
+    rows = [{"name": entry.name, "scope": store.scope.level, "version": entry.version} for store, entry in restored]
+
+    def lines(_: Terminal) -> Iterator[str]:
+        yield from (one_line(f"Restored {entry.name} as it was before the update") for _, entry in restored)
+
+    return Result(data={"restored": rows}, lines=lines)
 
 
 def _result(app: App, updated: Sequence[_Updated], *, dry_run: bool) -> Result:
     rows = [_row(store, one) for store, updates, _ in updated for one in updates]
     results = [result for _, _, result in updated]
     failed = sum(bool(row["problem"]) for row in rows)
+    conflicts = [row["name"] for row in rows if row["conflicts"]]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         for _, updates, result in updated:
             for one in updates:
                 yield from _update_lines(one, terminal)
             yield from step_lines(result, terminal, app.paths.user_home)
+            for one in updates:
+                yield from _merge_lines(one, terminal, dry_run=dry_run)
         for result in results:
             yield from saved_lines(result, app.paths.user_home)
         newer = sum(row["newer"] for row in rows)
         verb = "Would update" if dry_run else "Updated"
-        current = len(rows) - newer - failed
+        current = sum(not (row["newer"] or row["problem"] or row["conflicts"]) for row in rows)
         yield terminal.paint(f"{verb} {plural(newer, 'skill')}; {current} already up to date; {failed} failed", "dim")
+        if conflicts and not dry_run:
+            yield _next_step(conflicts)
 
-    has_conflicts = any(result.has_conflicts for result in results)
+    has_conflicts = bool(conflicts) or any(result.has_conflicts for result in results)
     return Result(
         data={"dry_run": dry_run, "skills": rows, **result_row(*results)},
         lines=lines,
@@ -104,7 +129,8 @@ def _row(store: SkillStore, update: SkillUpdate) -> dict[str, Any]:
         "from": {"commit": old.origin.commit, "version": old.version, "digest": old.digest},
         "to": {"commit": new.origin.commit, "version": new.version, "digest": new.digest},
         "changed": list(update.changed), "edited": list(update.edited), "permissions": list(update.permissions),
-        "diff": update.diff, "held": update.held,
+        "merged": list(update.merged), "conflicts": [{"path": one.path, "reason": one.reason} for one in update.conflicts],
+        "resolved": update.resolved, "versions": update.versions, "diff": update.diff, "held": update.held,
     }  # fmt: skip
 
 
@@ -116,13 +142,30 @@ def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
         yield f"{terminal.paint('=', 'cyan')} {name}: newer version held back: {one_line(update.held)}"
     if not update.is_newer or update.skill is None:
         return
-    old, new = update.entry, update.skill.entry
-    versions = [f"{old.version} -> {new.version}"] if old.version != new.version else []
-    commits = [f"({old.origin.commit[:10]} -> {new.origin.commit[:10]})"] if new.origin.commit else []
-    yield f"{' '.join([name, *map(one_line, versions + commits)])}: {', '.join(map(one_line, update.changed))}"
+    named = f"{name} {one_line(update.versions)}" if update.versions else name
+    yield f"{named}: {', '.join(map(one_line, update.changed))}"
     for permission in update.permissions:
         yield f"  {terminal.paint('!', 'yellow')} {one_line(permission)}"
     diff = update.diff.split("\n")
     yield from (f"  {line}" for line in paint_diff(diff[:_MOST_DIFF], terminal))
     if len(diff) > _MOST_DIFF:
         yield f"  … {plural(len(diff) - _MOST_DIFF, 'more line')}; --json prints all"
+
+
+def _merge_lines(update: SkillUpdate, terminal: Terminal, *, dry_run: bool) -> Iterator[str]:
+    name = terminal.paint(one_line(update.entry.name), "bold")
+    if update.resolved:
+        yield f"{terminal.paint('✓', 'green')} {name}: {'conflicts can be' if dry_run else 'conflicts'} resolved"
+    if update.skill and update.skill.merge and not update.conflicts:
+        verb = "your edits can be merged" if dry_run else "merged your edits"
+        yield f"{terminal.paint('✓', 'green')} {name}: {verb} ({one_line(', '.join(update.edited))})"
+    for one in update.conflicts:
+        yield f"{terminal.paint('!', 'red')} {name}: conflict in {one_line(one.path)}: {one.reason}"
+
+
+def _next_step(names: Sequence[str]) -> str:
+    words = f"metier skill update {' '.join(dict.fromkeys(names))}"
+    return (
+        f"Next: edit the marked lines, then run `{words}`; or add --keep (your lines), --theirs (the new lines) "
+        "or --abort (undo the update)"
+    )

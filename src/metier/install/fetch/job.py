@@ -144,6 +144,11 @@ class Access:
         end = self.cooldown.ends_for(skill, self.cache) if self.cooldown else None
         return replace(skill, too_new=self.cooldown.refuse(skill.name, skill, end)) if self.cooldown and end else skill
 
+    def cache_local(self, skill: FetchedSkill) -> None:
+        """Caches a skill from this disk. Its folder will change, and an update merges edits with the version before."""
+        if self.cache and skill.origin.kind in ("path", "archive") and isinstance(skill.files, Contents):
+            self.cache.put(skill.files, skill.digest)
+
     def url_of(self, ref: Ref) -> str:
         """Returns the URL that a ref is fetched from; empty for what is on this disk."""
         if isinstance(ref, RegistryRef):

@@ -17,7 +17,7 @@ from metier.install.lock.lock_file import LockEntry, Origin
 from metier.install.protocols import Fetched, FetchedSkill, FetchResult, NewestVersion
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import ArchiveFile, GitRef, HttpArchive, LocalPath, Ref, RegistryRef, WellKnown, is_commit
-from metier.spec import SKILL_FILE, Verdict, is_name, parse
+from metier.spec import SKILL_FILE, Verdict, Version, is_name, is_version, parse
 from metier.values import replace
 
 from .dispatch import fetch_ref
@@ -27,7 +27,7 @@ from .repository import LEFT_OUT
 from .tree import FolderTree, SkillTree
 
 if TYPE_CHECKING:
-    from metier.install.git.remote import GitRemote
+    from metier.install.git.remote import GitRemote, RemoteRefs
 
 __all__ = ["LockFetcher"]
 
@@ -48,7 +48,10 @@ class LockFetcher:
         }
         rest = [entry for entry in entries if entry.name not in known]
         brought = self._in_groups(
-            rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _same_error
+            rest,
+            lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit or entry.origin.version),
+            self._exact,
+            _same_error,
         )
         found = dict(zip((entry.name for entry in rest), brought, strict=True))
         return [
@@ -63,13 +66,17 @@ class LockFetcher:
         found = self._in_groups(
             entries, lambda entry: (entry.origin.kind, entry.origin.url, _ref(entry) or ""), self._latest, _same_error
         )
+        for one in found:
+            if not isinstance(one, MetierError):
+                self.access.cache_local(one)
         return [self._judged(one) for one in found]
 
     def newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
         self._bind_headers(entries)
         return self._in_groups(
             entries,
-            lambda entry: (entry.origin.kind, entry.origin.url),
+            # A repository has one list of refs for all; a registry is asked for each version or range.
+            lambda entry: (entry.origin.kind, entry.origin.url, "" if entry.origin.kind == "git" else _ref(entry) or ""),
             self._newest,
             lambda error: NewestVersion(problem=str(error)),
         )
@@ -102,8 +109,7 @@ class LockFetcher:
         return self.access.cooldown is None or self._age(entry) is not None
 
     def _age(self, entry: LockEntry) -> float | None:
-        record = self.access.cache.recall(f"age {entry.digest}") if self.access.cache and self.access.cooldown else None
-        return (record or {}).get("published")
+        return self._published(entry.digest) if self.access.cooldown else None
 
     def _judged(self, found: FetchResult) -> FetchResult:
         return found if isinstance(found, MetierError) else self.access.judge_age(found)
@@ -127,7 +133,12 @@ class LockFetcher:
         remote = self._remote(origin.url)
         resolved, held = old_enough(remote, remote.resolve([(_ref(entries[0]), "")]), self.access)
         found = self._fetch(entries, resolved.commit)
-        return [one if isinstance(one, MetierError) else replace(one, held=held) for one in found]
+        # Without the list of refs, which a full commit needs not, no tag is known.
+        refs = None if is_commit(_ref(entries[0])) else remote.refs()
+        return [
+            one if isinstance(one, MetierError) else replace(one, held=held, tags=_tags(refs, entry, resolved.commit))
+            for entry, one in zip(entries, found, strict=True)
+        ]
 
     def _newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
         origin = entries[0].origin
@@ -138,20 +149,49 @@ class LockFetcher:
         self._refuse_offline(origin)
         if all(is_commit(_ref(entry)) for entry in entries):
             return [NewestVersion(commit=_ref(entry) or "") for entry in entries]
-        refs = self._remote(origin.url).refs()
-        found: list[NewestVersion] = []
-        for entry in entries:
-            ref = _ref(entry)
-            commit = ref if is_commit(ref) else refs.find(ref) if ref else refs.head
-            problem, held = "" if commit else f"{origin.url} no longer has {ref!r}", ""
-            if self.access.cooldown and commit and commit != entry.origin.commit and not is_commit(ref):
-                commit, held = self._old_commit(origin.url, ref, entry)
-            found.append(
-                NewestVersion(
-                    commit=commit or "", digest=self._known_digest(origin.url, commit, entry), problem=problem, held=held
-                )
-            )
-        return found
+        remote = self._remote(origin.url)
+        found = [self._newest_commit(remote, entry) for entry in entries]
+        return self._with_details(entries, found)
+
+    def _newest_commit(self, remote: GitRemote, entry: LockEntry) -> NewestVersion:
+        """Returns the newest commit of the ref, as far as the list of refs tells."""
+        refs, ref, url = remote.refs(), _ref(entry), entry.origin.url
+        if is_commit(ref):
+            return NewestVersion(commit=ref or "")
+        commit = refs.find(ref) if ref else refs.head
+        if not commit:
+            return NewestVersion(problem=f"{url} no longer has {ref!r}")
+        newest = refs.newest_tag(refs.tags)
+        if ref in refs.tags and ref != newest == refs.newest_tag([ref or "", newest]) and refs.newest_tag([ref or ""]):
+            return NewestVersion(commit=refs.tags[newest], tags=(ref or "", newest), exact=ref or "")
+        held = ""
+        if self.access.cooldown and commit != entry.origin.commit:
+            commit, held = self._old_commit(url, ref, entry)
+        return NewestVersion(
+            commit=commit, digest=self._known_digest(url, commit, entry), tags=_tags(refs, entry, commit), held=held
+        )
+
+    def _with_details(self, entries: Sequence[LockEntry], found: Sequence[NewestVersion]) -> list[NewestVersion]:
+        """Returns the versions with what only the new files tell: whether the skill changed, its version and its date."""
+        details: dict[str, NewestVersion] = {}
+        news = [(entry, new) for entry, new in zip(entries, found, strict=True) if not new.problem and not new.exact]
+        for commit in dict.fromkeys(new.commit for entry, new in news if new.commit != entry.origin.commit):
+            group = [(entry, new) for entry, new in news if new.commit == commit]
+            try:
+                fetched = self._fetch([entry for entry, _ in group], commit)
+            except MetierError:
+                # The list of refs was read, so there is a newer commit, and no more is known.
+                continue
+            details |= {entry.name: _detailed(new, one) for (entry, new), one in zip(group, fetched, strict=True)}
+        return [
+            replace(one, published=(self._published(entry.digest), one.published[1]))
+            for entry, new in zip(entries, found, strict=True)
+            for one in [details.get(entry.name, new)]
+        ]
+
+    def _published(self, digest: str) -> float | None:
+        record = self.access.cache.recall(f"age {digest}") if self.access.cache else None
+        return (record or {}).get("published")
 
     def _old_commit(self, url: str, ref: str | None, entry: LockEntry) -> tuple[str, str]:
         """Returns the newest commit that the cool-down lets pass, and what it holds back."""
@@ -225,11 +265,21 @@ class LockFetcher:
         self._refuse_offline(entries[0].origin)
         ref = self._web_ref(entries[0], exact=False)
         release = find_release(ref, FetchJob(ref=ref.text, access=self.access)) if isinstance(ref, RegistryRef) else None
-        return (
-            [NewestVersion(digest=release.digest, version=release.version, held=release.held)] * len(entries)
-            if release and release.digest
-            else []
-        )
+        if release is None or not release.digest:
+            return []
+        exact = ""
+        if isinstance(ref, RegistryRef) and ref.version == release.version:
+            # An exact version never changes, so the question is whether there is another one.
+            newest = find_release(replace(ref, version=None), FetchJob(ref=ref.text, access=self.access))
+            if newest and newest.digest and _is_higher(newest.version, release.version):
+                release, exact = newest, ref.version
+        return [
+            NewestVersion(
+                digest=release.digest, version=release.version, held=release.held, exact=exact,
+                published=(self._published(entry.digest), release.published),
+            )
+            for entry in entries
+        ]  # fmt: skip
 
     def _known_digest(self, url: str, commit: str | None, entry: LockEntry) -> str:
         if commit == entry.origin.commit:
@@ -308,6 +358,25 @@ def _ref(entry: LockEntry) -> str | None:
     return entry.origin.ref or None
 
 
+def _tags(refs: RemoteRefs | None, entry: LockEntry, commit: str) -> tuple[str, str]:
+    return (refs.tag_of(entry.origin.commit), refs.tag_of(commit)) if refs else ("", "")
+
+
+def _is_higher(one: str, other: str) -> bool:
+    return is_version(one) and is_version(other) and Version.parse(one) > Version.parse(other)
+
+
+def _detailed(newest: NewestVersion, found: FetchResult) -> NewestVersion:
+    if isinstance(found, MetierError):
+        return replace(newest, problem=str(found))
+    return replace(newest, digest=found.digest, version=_version(found), published=(None, found.published))
+
+
+def _version(skill: FetchedSkill) -> str:
+    manifest = skill.parsed.manifest if skill.parsed else None
+    return skill.origin.version or (manifest.extensions.version if manifest else "") or ""
+
+
 def _at(url: str, commit: str, path: str) -> str:
     return f"tree {url}@{commit}:{path}"
 
@@ -317,7 +386,7 @@ def _newest(entry: LockEntry, found: FetchResult) -> NewestVersion:
         return NewestVersion(problem=str(found))
     if found.too_new and found.digest != entry.digest:
         return NewestVersion(digest=entry.digest, held=str(found.too_new))
-    return NewestVersion(digest=found.digest)
+    return NewestVersion(digest=found.digest, version=_version(found), published=(None, found.published))
 
 
 def _skill(contents: Contents, origin: Origin, key: str, published: float | None = None) -> FetchedSkill:

@@ -66,6 +66,27 @@ class GitProgram:
         watched: str | None = None, grown: Callable[[int], None] | None = None,
     ) -> bytes:  # fmt: skip
         """Returns git's output. `watched` is the folder it writes to; `grown` is called with its size."""
+        status, out, err = self._finished(
+            words, settings=settings, protocols=protocols, stdin=stdin, watched=watched, grown=grown
+        )
+        if status:
+            raise explain(err, [*words])
+        return out
+
+    def merge_file(self, yours: str, base: str, theirs: str, *, options: Iterable[str] = ()) -> tuple[bytes, bool]:
+        """Returns the merge of three files, and whether it has conflicts."""
+        words = ["merge-file", "-p", "-q", "-L", "yours", "-L", "base", "-L", "theirs", *options, yours, base, theirs]
+        status, out, err = self._finished(words)
+        # The status is the number of conflicts, at most 127.
+        if status not in range(128):
+            raise explain(err, words)
+        return out, status > 0
+
+    def _finished(
+        self, words: Iterable[str], *, settings: Iterable[Setting] = (), protocols: Iterable[str] = (), stdin: bytes = b"",
+        watched: str | None = None, grown: Callable[[int], None] | None = None,
+    ) -> tuple[int, bytes, str]:  # fmt: skip
+        """Returns the exit status, the output and the messages of git."""
         process = subprocess.Popen(
             [self.path, *words],
             stdin=subprocess.PIPE,
@@ -81,11 +102,9 @@ class GitProgram:
         guard.check_size()
         if guard.reason:
             raise guard.reason
-        if process.returncode:
-            raise explain(err.decode("utf-8", "replace"), [*words])
         if len(out) > _MOST_OUTPUT:
             raise RefusedError("the output of git is too long", rule="repository-size", hint="name a smaller repository")
-        return out
+        return process.returncode, out, err.decode("utf-8", "replace")
 
     def clean_environment(self, settings: Iterable[Setting] = (), protocols: Iterable[str] = ()) -> dict[str, str]:
         kept = {name: value for name, value in self.environment.items() if not _is_dropped(name)}

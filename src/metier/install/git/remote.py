@@ -18,6 +18,7 @@ from metier.install.fetch.http import HttpClient
 from metier.install.fetch.network import is_loopback
 from metier.install.refs.forges import read_address
 from metier.install.refs.ref_types import is_commit, is_git_ref
+from metier.spec import Version, is_version
 from metier.values import dataclass, field, replace
 
 from .git_errors import RepositoryMovedError
@@ -35,6 +36,17 @@ class RemoteRefs:
     default_branch: str | None
     branches: dict[str, str]
     tags: dict[str, str]
+
+    def tag_of(self, commit: str | None) -> str:
+        """Returns the tag of a commit, the highest version if it has several; empty if it has none."""
+        tags = [tag for tag, tagged in self.tags.items() if tagged == commit]
+        return self.newest_tag(tags) or max(tags, default="")
+
+    @staticmethod
+    def newest_tag(tags: Iterable[str]) -> str:
+        """Returns the highest of the tags that are versions, such as `v1.2.0`; empty if none is."""
+        versions = {Version.parse(tag.removeprefix("v")): tag for tag in tags if is_version(tag.removeprefix("v"))}
+        return versions[max(versions)] if versions else ""
 
     def find(self, ref: str) -> str | None:
         """Returns the commit of a branch, tag or full ref name; a branch wins over a tag of the same name, as in git."""
@@ -92,8 +104,15 @@ class GitRemote:
     def __post_init__(self) -> None:
         self._headers: Headers = self.credentials.given(self.url)
         self._protocol = _protocol(self.url, insecure=self.insecure, allow_file=self.allow_file)
+        self._refs: RemoteRefs | None = None
 
     def refs(self) -> RemoteRefs:
+        """Returns the refs; the remote is asked once."""
+        if self._refs is None:
+            self._refs = self._ask_refs()
+        return self._refs
+
+    def _ask_refs(self) -> RemoteRefs:
         out = self._run_remote(
             ["ls-remote", "--symref", "--quiet", "--end-of-options", "origin", "HEAD", "refs/heads/*", "refs/tags/*"]
         )

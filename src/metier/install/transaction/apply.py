@@ -47,16 +47,22 @@ def apply(
     lock: Lock,
     scope: InstallScope,
     *,
+    records: Mapping[str, bytes] | None = None,
     checkpoint: Checkpoint = ignore_checkpoint,
 ) -> tuple[tuple[str, str], ...]:
-    """Applies the steps and writes the lock. The scope must be held. Returns what was saved, as (from, to)."""
+    """Applies the steps and writes the lock. The scope must be held. Returns what was saved, as (from, to).
+
+    `records` are small files to write in the same transaction, by path.
+    """
     refuse_conflicts(steps)
     sweep_leftovers(scope)
     with ExitStack() as stack:
         staging = _Staging(scope, stack, checkpoint)
         try:
             staging.stage(steps, skills)
-            staging.stage_lock(lock)
+            for path, data in (records or {}).items():
+                staging.stage_file(path, data)
+            staging.stage_file(scope.lock_file, render_lock(lock).encode())
             checkpoint("staged")
             flush(stage.path for stage in staging.stages.values())
             checkpoint("flushed")
@@ -117,7 +123,12 @@ class _Staging:
         writes = []
         for step in steps:
             if step.verb is Verb.SAVE:
-                self._save(step)
+                final = self._free_name(step.target)
+                self._copy(step.path, final)
+                self.saved.append((step.path, final))
+                continue
+            if step.verb in (Verb.BACKUP, Verb.RESTORE):
+                self._copy(*(step.path, step.target) if step.verb is Verb.BACKUP else (step.target, step.path))
                 continue
             move = self.add_move(step.path)
             if step.verb in _WRITES:
@@ -128,12 +139,12 @@ class _Staging:
         write_skills(writes, self.checkpoint)
         self.checkpoint("skills written")
 
-    def stage_lock(self, lock: Lock) -> None:
-        move = self.add_move(self.scope.lock_file)
+    def stage_file(self, path: str, data: bytes) -> None:
+        move = self.add_move(path)
         mode = 0o600 if self.scope.level is ScopeLevel.USER else 0o644
         descriptor = os.open(move.staged, _NEW, mode, dir_fd=move.stage.inner)
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(render_lock(lock).encode())
+            stream.write(data)
 
     def journal(self) -> Journal:
         moves = (
@@ -146,12 +157,10 @@ class _Staging:
         for stage in self.stages.values():
             stage.sweep()
 
-    def _save(self, step: InstallStep) -> None:
+    def _copy(self, source: str, final: str) -> None:
         """Copies and does not move: nothing may change before the journal is written."""
-        final = self._free_name(step.target)
         move = self.add_move(final)
-        write_copy(self.stage_of(step.path).outer, os.path.basename(step.path), move.stage.inner, move.staged)
-        self.saved.append((step.path, final))
+        write_copy(self.stage_of(source).outer, os.path.basename(source), move.stage.inner, move.staged)
 
     def _free_name(self, name: str) -> str:
         taken = {move.path for move in self.moves}

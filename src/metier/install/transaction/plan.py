@@ -1,7 +1,7 @@
 """Plans an installation: wanted, locked and on disk -> steps. Pure: it looks nothing up.
 
 The rules: what is up to date stays. An unedited skill is replaced. What was edited is replaced only by a
-newer version, and only if the user chose how. What metier did not install, or installed from another origin, is a conflict,
+newer version, merged or as the user chose. What metier did not install, or installed from another origin, is a conflict,
 even if its files are the same: the lock would name another source, from which the next update comes.
 """
 
@@ -77,7 +77,7 @@ def _folder(
     change = Verb.UPDATE if verb is Verb.INSTALL else verb
     if seen.kind is PathKind.ABSENT:
         yield InstallStep(verb=verb, name=name, path=path)
-    elif seen.kind is PathKind.FOLDER and seen.files == entry.files:
+    elif seen.kind is PathKind.FOLDER and seen.files == entry.files and want.merged is None:
         yield InstallStep(verb=Verb.KEEP, name=name, path=path)
     elif old is None or not owned:
         yield from _foreign(want, path, change, seen)
@@ -87,12 +87,15 @@ def _folder(
         note = _edited(old.entry.files, seen.files)
         yield InstallStep(verb=Verb.KEEP, name=name, path=path, reason=StepReason.EDITED, note=note)
     else:
-        yield from _over_edits(want, path, change, _edited(old.entry.files, seen.files))
+        yield from _over_edits(want, path, change, old.entry.files, seen.files)
 
 
-def _over_edits(want: WantedSkill, path: str, verb: Verb, note: str) -> Iterator[InstallStep]:
-    name = want.placed.entry.name
-    if want.edits is Edits.REFUSE:
+def _over_edits(want: WantedSkill, path: str, verb: Verb, base: Hashes, now: Hashes) -> Iterator[InstallStep]:
+    name, note = want.placed.entry.name, _edited(base, now)
+    if want.merged == now:
+        yield InstallStep(verb=verb, name=name, path=path, reason=StepReason.EDITED, note=f"merged with what was {note}")
+        return
+    if want.edits not in (Edits.KEEP, Edits.OVERWRITE):
         yield InstallStep(
             verb=Verb.CONFLICT, name=name, path=path, reason=StepReason.EDITED, note=f"{note}, and there is a newer version"
         )
@@ -127,7 +130,7 @@ def _link(want: WantedSkill, path: str, target: str, old: PlacedSkill | None, se
     elif seen.kind is not PathKind.FOLDER or seen.files == old.entry.files:
         yield step
     else:
-        for found in _over_edits(want, path, Verb.LINK, _edited(old.entry.files, seen.files)):
+        for found in _over_edits(want, path, Verb.LINK, old.entry.files, seen.files):
             yield step if found.verb is Verb.LINK else found
 
 
@@ -138,7 +141,7 @@ def _obsolete(want: WantedSkill, path: str, old: PlacedSkill, seen: PathState) -
     elif seen.kind is PathKind.FOLDER and seen.files == old.entry.files:
         yield InstallStep(verb=Verb.REMOVE, name=old.entry.name, path=path)
     elif seen.kind is PathKind.FOLDER:
-        yield from _over_edits(want, path, Verb.REMOVE, _edited(old.entry.files, seen.files))
+        yield from _over_edits(want, path, Verb.REMOVE, old.entry.files, seen.files)
 
 
 def _removing(old: PlacedSkill, on_disk: Mapping[str, PathState]) -> Iterator[InstallStep]:

@@ -12,7 +12,7 @@ from metier.archive import digest_of_hashes
 from metier.install.lock.lock_file import Hashes
 from metier.values import dataclass, field
 
-__all__ = ["NOISE", "PathKind", "PathState", "read_state", "read_states"]
+__all__ = ["PathKind", "PathState", "is_noise", "read_state", "read_states"]
 
 NOISE = frozenset({"__pycache__", ".DS_Store", "node_modules", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 """Files that running a skill's scripts leaves behind; they are no edits."""
@@ -57,6 +57,11 @@ def read_state(path: str) -> PathState:
     )
 
 
+def is_noise(path: str) -> bool:
+    """Returns True for a file that running a skill's scripts leaves behind."""
+    return path.endswith(".pyc") or not NOISE.isdisjoint(path.split("/"))
+
+
 def read_states(paths: list[str]) -> dict[str, PathState]:
     """Returns the states of many paths, in threads: hashing releases the GIL."""
     there = [path for path in paths if os.path.lexists(path)]
@@ -72,7 +77,7 @@ def _hashes(folder: str, prefix: str) -> Iterator[tuple[str, tuple[str, str]]]:
     with os.scandir(folder) as children:
         for child in children:
             path = prefix + child.name
-            if child.name in NOISE or child.name.endswith(".pyc"):
+            if is_noise(child.name):
                 continue
             if child.is_symlink():
                 yield path, ("120000", hashlib.sha256(os.fsencode(os.readlink(child.path))).hexdigest())

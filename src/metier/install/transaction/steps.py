@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from metier.errors import ConflictError
-from metier.install.lock.lock_file import LockEntry
+from metier.install.lock.lock_file import Hashes, LockEntry
 from metier.values import dataclass
 
 __all__ = ["Edits", "InstallStep", "PlacedSkill", "StepReason", "Verb", "WantedSkill", "changes", "refuse_conflicts"]
@@ -19,6 +19,10 @@ class Verb(StrEnum):
     COPY = "copy"
     SAVE = "save"
     """Keep the folder as NAME.orig before it is replaced."""
+    BACKUP = "backup"
+    """Copy the folder to where `update --abort` finds it."""
+    RESTORE = "restore"
+    """Copy a backup to where it was."""
     REMOVE = "remove"
     UNLINK = "unlink"
     KEEP = "keep"
@@ -45,6 +49,12 @@ class Edits(StrEnum):
     OVERWRITE = "overwrite"
     KEEP = "keep"
     """Install the new version and keep the edited one as NAME.orig."""
+    MERGE = "merge"
+    """Merge the edits with the new version, and mark the lines that both changed. Only for updates, like the next two."""
+    YOURS = "yours"
+    """Merge, and keep the user's lines where both changed the same."""
+    THEIRS = "theirs"
+    """Merge, and take the new version's lines where both changed the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,8 @@ class WantedSkill:
     edits: Edits = Edits.REFUSE
     force: bool = False
     """Replace another skill of the name."""
+    merged: Hashes | None = None
+    """The edited files with which the new ones were merged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +89,7 @@ class InstallStep:
     name: str
     path: str
     target: str = ""
-    """The target of a link; the new name of a saved folder."""
+    """The target of a link; the new name of a saved folder; the path of a backup."""
     reason: StepReason | None = None
     note: str = ""
 
@@ -91,7 +103,10 @@ def changes(steps: Iterable[InstallStep]) -> tuple[InstallStep, ...]:
 
 
 _HINTS = {
-    StepReason.EDITED: "--force overwrites the edits; --keep installs the new version and keeps yours as NAME.orig",
+    StepReason.EDITED: (
+        "`metier skill update NAME` merges your edits; here --force overwrites them, "
+        "and --keep installs the new version and keeps yours as NAME.orig"
+    ),
     StepReason.TAKEN: "--name NEW installs it beside the other; --force replaces the other",
     StepReason.FOREIGN: "--name NEW installs it under another name; --force replaces the other and keeps it as NAME.orig",
     StepReason.TWICE: "choose one with --skill, or install one with --name NEW",
@@ -105,4 +120,5 @@ def refuse_conflicts(steps: Iterable[InstallStep]) -> None:
         return
     first = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    raise ConflictError(f"{first.name}: {first.note}{more}", hint=_HINTS[first.reason or StepReason.FOREIGN])
+    hint = _HINTS[first.reason or StepReason.FOREIGN].replace("update NAME", f"update {first.name}")
+    raise ConflictError(f"{first.name}: {first.note}{more}", hint=hint)
