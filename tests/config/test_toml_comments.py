@@ -50,8 +50,8 @@ def test_a_document_that_is_not_changed_keeps_its_text(text: str) -> None:
 def test_new_keys_stand_before_the_comment_of_the_next_table() -> None:
     document = tomlkit.parse(TEXT)
     with comments_at_tables(document):
-        document["skills"]["max_active"] = 3  # type: ignore[index]
-        document["cache"]["size"] = 1  # type: ignore[index]
+        document["skills"]["max_active"] = 3
+        document["cache"]["size"] = 1
     text = tomlkit.dumps(document)
     assert '# deny = ["x"]\nmax_active = 3\n\n# about\n# the cache\n[cache]' in text
     assert "enabled = true\nsize = 1\n\n\n# ours\n[skills.sources.a]" in text

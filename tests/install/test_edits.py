@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -165,7 +166,11 @@ def test_an_edited_skill_under_another_name_is_merged(tmp_path: Path) -> None:
 
 
 def test_removing_or_overwriting_the_skill_ends_its_merge(tmp_path: Path) -> None:
-    for number, end in enumerate((lambda store: store.remove(["pdf"]), lambda store: updated(store, Edits.OVERWRITE))):
+    ends: list[Callable[[SkillStore], object]] = [
+        lambda store: store.remove(["pdf"]),
+        lambda store: updated(store, Edits.OVERWRITE),
+    ]
+    for number, end in enumerate(ends):
         root = tmp_path / str(number)
         store, _ = edited(root, "Three")
         updated(store)

@@ -88,7 +88,8 @@ def merge_contents(
 
 
 def nodes_of(contents: Contents) -> dict[str, Node]:
-    return {node.path: node for node in (*contents.members, *contents.links)}
+    nodes: list[Node] = [*contents.members, *contents.links]
+    return {node.path: node for node in nodes}
 
 
 def contents_of(nodes: Mapping[str, Node]) -> Contents:
