@@ -99,7 +99,7 @@ class Database:
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        connection = open_sqlite(self.file, timeout=self._timeout, check_same_thread=False)
+        connection = open_sqlite(self.file, timeout=self._timeout, check_same_thread=False, write_ahead=True)
         try:
             if os.path.exists(self.file) and os.path.getsize(self.file):
                 answer = connection.execute("pragma quick_check(1)").fetchone()[0]
@@ -111,7 +111,6 @@ class Database:
                     f"{self.file} was written by a newer metier", hint="update metier, or move the file away", retryable=False
                 )
             # Losing the last second after a power cut is acceptable; waiting for the disk at every activation is not.
-            connection.execute("pragma journal_mode = wal")
             connection.execute("pragma synchronous = normal")
             if version < self._version:
                 self._create_tables(connection)

@@ -32,17 +32,25 @@ def open_sqlite(
     isolation_level: TransactionMode = None,
     check_same_thread: bool = True,
     cached_statements: int = 128,
+    write_ahead: bool = False,
 ) -> sqlite3.Connection:
     """Opens a database that only its owner can read. Creates the file and its folder if they do not exist."""
     _create(file)
     _make_private(file)
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         file,
         timeout=timeout,
         isolation_level=isolation_level,
         check_same_thread=check_same_thread,
         cached_statements=cached_statements,
     )
+    if write_ahead:
+        try:
+            _use_write_ahead_log(connection, timeout)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
 
 
 def open_cache(file: str, *, timeout: float) -> sqlite3.Connection:
@@ -118,6 +126,22 @@ class DatabaseUse:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection, timeout: float) -> None:
+    """Switches to a write-ahead log. SQLite itself does not wait while another process does the same with a new file."""
+    import time
+
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _create(file: str) -> None:

@@ -198,7 +198,7 @@ class AdapterConformance:
     def test_a_script_runs_confined_and_within_limits(self, tmp_path: Path) -> None:
         script = [self.load("chart"), self.run("chart", "Oslo"), self.run("chart", "Oslo", "--sleep"),
                   self.run("chart", "Oslo", "--chatter"), says("ok")]  # fmt: skip
-        with self.agent(tmp_path, script, limits={"seconds": 1.0, "output_bytes": 10_000}) as agent:
+        with self.agent(tmp_path, script, limits={"seconds": 2.0, "output_bytes": 10_000}) as agent:
             agent.asks("Draw Oslo.")
             _, drawn, slept, chattered = agent.model.requests[-1].results
             assert "drew Oslo" in drawn

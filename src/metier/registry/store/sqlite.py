@@ -141,12 +141,15 @@ class SqliteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
     def _connect(self, *, check_same_thread: bool = True) -> sqlite3.Connection:
-        connection = open_sqlite(self.path, timeout=_BUSY_MS / 1000, check_same_thread=check_same_thread, cached_statements=256)
+        connection = open_sqlite(
+            self.path,
+            timeout=_BUSY_MS / 1000,
+            check_same_thread=check_same_thread,
+            cached_statements=256,
+            write_ahead=True,
+        )
         try:
-            for pragma in (
-                "journal_mode = wal", "synchronous = full", "foreign_keys = on", f"cache_size = -{_CACHE_KIB}",
-                "temp_store = memory",
-            ):  # fmt: skip
+            for pragma in ("synchronous = full", "foreign_keys = on", f"cache_size = -{_CACHE_KIB}", "temp_store = memory"):
                 connection.execute(f"pragma {pragma}")
         except BaseException:
             connection.close()
