@@ -271,7 +271,7 @@ def test_an_adapter_stays_small_and_speaks_to_one_sdk_only() -> None:
         lines = file.read_text(encoding="utf-8").splitlines()
         words = [line.split() for line in lines if line.strip().startswith(("import ", "from "))]
         imported = {each[1].partition(".")[0] for each in words} & sdks
-        assert len(lines) < 250, file.name
+        assert len(lines) < 280, file.name
         assert len(imported) <= 1, (file.name, imported)
 
 

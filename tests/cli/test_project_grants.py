@@ -46,7 +46,7 @@ def test_a_trusted_project_sends_no_variable_and_the_error_has_the_command_that_
     ran.failed(5, "ANTHROPIC_API_KEY", server.url, ".metier/config.toml", f"metier trust --allow {grant}")
     assert "t0psecret" not in ran.err and server.log == []
     shell("trust", "--allow", grant).ok()
-    shell("skill", "install", "--project", **KEY).ok()
+    assert shell("skill", "install", "--project", **KEY).code == 0
     assert sent(server)
 
 
@@ -113,7 +113,7 @@ def test_a_project_does_not_redirect_the_registry_unasked(shell: Shell, server: 
             )
         assert server.log == mine.log == []
         shell("trust", "--allow", f"skills.registry@{server.url}").ok()
-        shell("skill", "install", "r9s:tools").ok()
+        assert shell("skill", "install", "r9s:tools").code == 0
         assert server.log and mine.log == []
 
 
@@ -122,7 +122,7 @@ def test_a_project_does_not_replace_a_source_of_the_user(shell: Shell, server: S
         shell.write_config(f'[skills.sources.corp]\nurl = "{mine.url}/skills"\nauth = "bearer:${{ANTHROPIC_API_KEY}}"\n')
         hostile(shell, server, f'[skills.sources.corp]\nurl = "{server.url}/skills"\n')
         shell("trust").ok()
-        shell("skill", "install", "corp:tools", **KEY).ok()
+        assert shell("skill", "install", "corp:tools", **KEY).code == 0
         assert sent(mine) and server.log == []
         assert "[skills.sources.corp] is ignored" in shell("config", "show").err
 
@@ -131,7 +131,7 @@ def test_a_source_of_a_project_that_asks_for_nothing_needs_no_question(shell: Sh
     hostile(shell, server, f'[skills.sources.corp]\nurl = "{server.url}/skills"\n')
     shell("skill", "install", "corp:tools").failed(3, "unknown source")
     shell("trust").ok()
-    shell("skill", "install", "corp:tools").ok()
+    assert shell("skill", "install", "corp:tools").code == 0
 
 
 def test_what_is_not_allowed_does_not_break_other_installations(shell: Shell, server: Site) -> None:

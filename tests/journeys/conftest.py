@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,10 +54,12 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
-    home = tmp_path / "home"
+def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
+    # A short path, so that messages that name it fit on a line of the terminal.
+    folder = Path(tempfile.mkdtemp(prefix="journey-"))
+    home = folder / "home"
     home.mkdir()
-    tools = tmp_path / "bin"
+    tools = folder / "bin"
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
     (tools / "metier").symlink_to(installed_program / "metier")
@@ -78,3 +82,4 @@ def terminal(tmp_path: Path, installed_program: Path, model: ModelServer) -> Ite
     shell = ShellTerminal(home, environment)
     yield shell
     shell.close()
+    shutil.rmtree(folder, ignore_errors=True)

@@ -145,7 +145,7 @@ def test_a_skill_that_is_closed_to_models_is_unlisted_and_still_answered_for(tmp
     ("name", "options"),
     [
         ("Bad_Name", {}),
-        ("nested", {"head": "metadata:\n  x: [1, 2]\n"}),
+        ("nested", {"head": "metadata:\n  x: {a: 1}\n"}),
         ("listed-tools", {"head": "allowed-tools: [Read, Grep]\n"}),
         ("wordy", {"description": "x" * 1025}),
     ],

@@ -54,13 +54,13 @@ def test_a_listing_that_has_not_changed_needs_only_sqlite(tmp_path: Path, monkey
 
 
 def test_a_folder_is_installed_without_what_only_other_sources_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    skill = tmp_path / "skills" / "pdf"
+    skill = tmp_path / "given" / "pdf"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: pdf\ndescription: Does it. Use when asked.\n---\n\nDo it.\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("METIER_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
-    words = ["metier", "skill", "install", str(tmp_path / "skills"), "--unsafe"]
+    words = ["metier", "skill", "install", str(tmp_path / "given"), "--unsafe"]
     loaded = modules_after(f"sys.argv = {words}; from metier.cli.main import main; main()") - modules_after("pass")
     assert (tmp_path / ".metier/plugins/pdf/SKILL.md").exists()
     others = {"dataclasses", "difflib", "httpx2", "rich", "shutil", "sqlite3", "subprocess", "tempfile", "tomllib", "yaml"}

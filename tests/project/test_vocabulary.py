@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 import pytest
 
-from metier.cli.core.commands import DEFAULTS, GROUPS
+from metier.cli.core.commands import DEFAULTS, GROUPS, expand_words
 from metier.config import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,6 +135,7 @@ def complaint(line: str) -> str:
         words = shlex.split(line, comments=True)
     except ValueError:
         words = line.split()
+    words = words[:1] + expand_words(words[1:])
     path = ""
     for position, word in enumerate(words[1:], start=1):
         group = GROUPS.get(path)

@@ -8,7 +8,7 @@ import pytest
 
 from builders import FakeMachine, place, skill_text, write_skill
 from metier.catalog import CatalogFilters, Source
-from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
+from metier.errors import InvalidSkillError, NotFoundError, RefusedError, UnavailableError
 from metier.sources import SkillLoader, build_catalog, load_folder
 
 
@@ -118,13 +118,13 @@ def test_an_unavailable_skill_says_what_is_missing_and_that_trying_again_is_no_u
 
 
 @pytest.mark.usefixtures("skill")
-def test_an_untrusted_skill_is_not_even_known(tmp_path: Path) -> None:
-    assert every_tier(loader_of(tmp_path, trusted=False)) == [SkillNotFoundError] * 3
+def test_an_untrusted_skill_is_refused(tmp_path: Path) -> None:
+    assert every_tier(loader_of(tmp_path, trusted=False)) == [RefusedError] * 3
 
 
-def test_a_skipped_skill_is_not_known(tmp_path: Path) -> None:
+def test_an_invalid_skill_is_refused_with_its_problems(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf", data=b"nothing")
-    assert every_tier(loader_of(tmp_path)) == [SkillNotFoundError] * 3
+    assert every_tier(loader_of(tmp_path)) == [InvalidSkillError] * 3
 
 
 def test_of_two_skills_of_one_name_the_winner_is_loaded(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from difflib import SequenceMatcher
 from enum import StrEnum
 
 from metier.archive import Contents, Link, Member
@@ -188,4 +187,7 @@ def _similarity(one: Member, other: Member) -> float:
         return 1.0
     if b"\0" in one.data + other.data or max(len(one.data), len(other.data)) > _LONGEST:
         return 0.0
+    # Imported here: only a renamed file is compared so.
+    from difflib import SequenceMatcher
+
     return SequenceMatcher(None, one.data.splitlines(), other.data.splitlines()).ratio()

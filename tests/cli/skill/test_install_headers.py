@@ -97,7 +97,7 @@ def test_an_archive_on_another_host_than_its_registry_gets_no_credentials(shell:
                "archive_digest": f"sha256:{hashlib.sha256(data).hexdigest()}"}  # fmt: skip
         here.routes["/skills/pdf"] = Answer(json.dumps(row).encode())
         shell.write_config(f'[skills.sources.corp]\nurl = "{here.url}/skills"\nauth = "bearer:${{T}}"\n')
-        shell("skill", "install", "corp:pdf", *HEADER, T="t0ken").ok()
+        assert shell("skill", "install", "corp:pdf", *HEADER, T="t0ken").code == 0
         assert secrets(here) == ["/skills/pdf"]
         assert here.log[0].headers["authorization"] == "Bearer t0ken"
         assert secrets(there) == [] and "authorization" not in there.log[0].headers
@@ -126,7 +126,7 @@ def test_a_mirror_gets_no_credentials(shell: Shell) -> None:
         shell.write_config(
             f'[skills.sources.corp]\nurl = "{here.url}/skills"\nauth = "bearer:${{T}}"\nmirrors = ["{mirror.url}/skills"]\n'
         )
-        shell("skill", "install", "corp:pdf", *HEADER, T="t0ken").ok()
+        assert shell("skill", "install", "corp:pdf", *HEADER, T="t0ken").code == 0
         assert here.log and mirror.log
         assert all(not {"authorization", "x-key"} & seen.headers.keys() for seen in mirror.log)
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from click import option
 
 from metier.app import App
-from metier.catalog import Source
 from metier.cli.core.terminal import Terminal, one_line, shorten
 from metier.errors import NotFoundError, RefusedError, SkillNotFoundError, UsageError
 from metier.install import (
@@ -91,7 +90,7 @@ def explain_not_installed(app: App, names: Sequence[str]) -> Iterator[None]:
     except SkillNotFoundError:
         installed = {entry.name for store in app.installation.stores() for entry in store.lock()}
         for entry in (found for name in names if name not in installed and (found := app.catalog.get(name))):
-            if entry.source is Source.BUNDLED:
+            if entry.source == "bundled":
                 raise RefusedError(
                     f"{entry.name} is bundled with metier, not installed",
                     rule="bundled",

@@ -13,8 +13,7 @@ from metier.cli.core.registry_argument import registry_options
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folder_named
 from metier.cli.core.terminal import Terminal, one_line
-from metier.registry import PublishOptions, PublishResult
-from metier.registry.wire import PublishReceipt
+from metier.registry import PublishOptions, PublishReceipt, PublishResult
 
 __all__ = ["publish"]
 
