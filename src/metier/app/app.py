@@ -53,7 +53,7 @@ class App:
 
     @cached_property
     def grants(self) -> Grants:
-        """What the user allows the settings of single projects beyond trust."""
+        """The grants of single projects, which go beyond trust."""
         from metier.sources import Grants
 
         return Grants(self.paths.at("grants.json"))

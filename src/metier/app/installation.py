@@ -245,7 +245,7 @@ class Installation:
 
     @property
     def cooldown(self) -> Cooldown | None:
-        """How old a version must be: the longer of the user's and the administrator's settings."""
+        """The minimum age of a version: the longer of the user's and the administrator's settings."""
         from metier.errors import ConfigError, UsageError
         from metier.install import Cooldown, read_duration
 

@@ -23,7 +23,7 @@ class SettingKind(StrEnum):
 
 
 class Held(StrEnum):
-    """How an administrator's setting limits the user's."""
+    """The way in which an administrator's setting limits the user's."""
 
     UNION = "union"
     """Both lists count."""
@@ -50,7 +50,7 @@ class SettingKey:
     asks: bool = False
     """A trusted project may ask for it: it counts as far as the user allows, by name and host; see `metier trust --allow`."""
     held: Held | None = None
-    """How the administrator's value, in the system's file, limits the user's. None: the user may override it."""
+    """The way in which the administrator's value, in the system's file, limits the user's. None: the user may override it."""
     order: tuple[str, ...] = ()
     """For Held.STRICTEST: the values, the least strict first."""
 

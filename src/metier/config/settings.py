@@ -43,7 +43,7 @@ class Settings:
     system: Mapping[str, Setting] = field(default_factory=dict)
     """The administrator's settings, from the system's file."""
     asked: Mapping[str, Setting] = field(default_factory=dict)
-    """What a trusted project's file asks for and only the user can allow (`SettingKey.asks`). Never part of `values`."""
+    """Requests of a trusted project's file that only the user can allow (`SettingKey.asks`). Never part of `values`."""
 
     def __iter__(self) -> Iterator[Setting]:
         return iter(self.values.values())

@@ -29,7 +29,7 @@ __all__ = ["TrialSkill", "try_skill"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSkill:
     entry: LockEntry
-    """What the lock would have: the source, its commit or version, and the digest."""
+    """The origin as the lock would have it: the source, its commit or version, and the digest."""
     folder: str
     """Exists only inside the `with` block."""
 

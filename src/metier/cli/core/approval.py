@@ -14,7 +14,7 @@ APPROVAL_PROMPT = "Allow? [y]es once, [a]lways, [n]o, [?] help: "
 APPROVAL_HELP = (
     "y, yes     allow it this once",
     "a, always  allow it until the skill changes",
-    "n, no      refuse; the model is told so",
+    "n, no      refuse, and tell the model",
 )
 _ANSWERS = {
     **dict.fromkeys(("y", "yes", "o", "once"), ApprovalAnswer.ONCE),
