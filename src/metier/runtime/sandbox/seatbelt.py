@@ -15,8 +15,8 @@ _SYSTEM = ("/System", "/Library/Apple", "/private/var/db/dyld", "/private/etc/ss
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
-def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
-    """Returns a profile that denies everything except reading these paths, writing one, and the network if allowed."""
+def profile(*, readable: Iterable[str], writable: str) -> str:
+    """Returns a profile that denies everything except reading these paths and writing one."""
     seen = dict.fromkeys(os.path.realpath(path) for path in (*_SYSTEM, *readable, writable))
     reads = "\n".join(f"  (subpath {_quote(path)})" for path in seen)
     devices = "\n".join(f"  (literal {_quote(path)})" for path in _DEVICES)
@@ -32,12 +32,6 @@ def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
         f"(allow file-write* (subpath {_quote(os.path.realpath(writable))}))",
         f"(allow file-write-data\n{devices})",
     ]
-    if network:
-        lines += [
-            '(allow network-outbound (remote ip "*:*"))',
-            '(allow network-outbound (literal "/private/var/run/mDNSResponder"))',
-            "(allow system-socket)",
-        ]
     return "\n".join(lines) + "\n"
 
 

@@ -20,7 +20,6 @@ _SETTINGS = (
     # Debian's Python links its sitecustomize there.
     "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
 )  # fmt: skip
-_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 # Tables of the kernel: other users' keys, addresses, and the state of all processes. Most are readable for root only.
 _TABLES = (
     "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug",
@@ -36,10 +35,9 @@ _FORBIDDEN = re.compile(
 _SECRET = re.compile(r"(?:.*_)?(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS?)", re.IGNORECASE)
 
 
-def readable(*, network: bool) -> tuple[str, ...]:
+def readable() -> tuple[str, ...]:
     """Returns the existing paths, links unresolved: on most systems /bin is a link into /usr."""
-    wanted = (*_PROGRAMS, *_SETTINGS, *(_NETWORK if network else ()))
-    return tuple(path for path in wanted if os.path.lexists(path))
+    return tuple(path for path in (*_PROGRAMS, *_SETTINGS) if os.path.lexists(path))
 
 
 def masked() -> tuple[str, ...]:
