@@ -77,7 +77,8 @@ async def _many(folder: str, levels: list[IsolationLevel]) -> tuple[int, float]:
     runs = [
         (levels[number % len(levels)],
          ScriptRun(folder=folder, script="scripts/echo.sh", arguments=(f"word-{number}",), environment={"NUMBER": str(number)},
-             network=number % 2 == 0, limits=Limits(open_files=64 + number, require=levels[number % len(levels)])))
+             hosts=("example.com",) if _has_network(number, levels[number % len(levels)]) else (),
+             limits=Limits(open_files=64 + number, require=levels[number % len(levels)])))
         for number in range(50)
     ]  # fmt: skip
     started = time.perf_counter()
@@ -88,11 +89,15 @@ async def _many(folder: str, levels: list[IsolationLevel]) -> tuple[int, float]:
     return wrong, took
 
 
+def _has_network(number: int, level: IsolationLevel) -> bool:
+    return number % 2 == 0 and level is IsolationLevel.NAMESPACE
+
+
 def _is_own(number: int, level: IsolationLevel, run: ScriptRun, outcome: Outcome) -> bool:
     word, variable, folder, files = outcome.stdout.split()
     own = (word, variable, folder) == (f"word-{number}", str(number), run.folder)
     files_are_own = level is IsolationLevel.OFF or int(files) == 64 + number
-    confined = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not run.network
+    confined = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not run.hosts
     return own and files_are_own and outcome.isolation.level is level and outcome.isolation.has(Guard.NETWORK) == confined
 
 

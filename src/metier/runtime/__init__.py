@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ToolCalled,
     )
     from .health import HealthCheck, check_health
+    from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace, check_secret_name
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
@@ -51,6 +52,10 @@ if TYPE_CHECKING:
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
+    from .secrets.needs import NeededVariable, needed_variables
+    from .secrets.store import SecretStore
+    from .secrets.stored_secret import MemorySecrets, SecretSource, StoredSecret
+    from .secrets.vaults import VaultKind
     from .session import Session, activated_by
     from .session_options import (
         LazyRunner,
@@ -66,7 +71,7 @@ if TYPE_CHECKING:
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
     from .tools.schema import Schema, object_schema
-    from .tools.script_tools import script_reply
+    from .tools.script_tools import connection_notes, script_reply
     from .tools.session_tools import read_file_text, static_tools
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
@@ -108,6 +113,17 @@ _EXPORTS = {
         "check_argument_limits",
         "check_health",
     ),
+    "metier.runtime.network.connections": (
+        "Connection",
+        "ConnectionDecision",
+        "MaskedSecret",
+        "SecretPlace",
+        "check_secret_name",
+    ),
+    "metier.runtime.secrets.needs": ("NeededVariable", "needed_variables"),
+    "metier.runtime.secrets.store": ("SecretStore",),
+    "metier.runtime.secrets.stored_secret": ("MemorySecrets", "SecretSource", "StoredSecret"),
+    "metier.runtime.secrets.vaults": ("VaultKind",),
     "metier.runtime.policy.approvals": (
         "Approval",
         "Approvals",
@@ -184,7 +200,7 @@ _EXPORTS = {
         "Schema",
         "object_schema",
     ),
-    "metier.runtime.tools.script_tools": ("script_reply",),
+    "metier.runtime.tools.script_tools": ("connection_notes", "script_reply"),
     "metier.runtime.tools.session_tools": (
         "read_file_text",
         "static_tools",
@@ -217,6 +233,8 @@ __all__ = [
     "Approvals",
     "BadArgumentsError",
     "Budgets",
+    "Connection",
+    "ConnectionDecision",
     "Database",
     "Event",
     "EventBus",
@@ -229,8 +247,11 @@ __all__ = [
     "LazyRunner",
     "LazySelector",
     "Limits",
+    "MaskedSecret",
     "MemoryApprovals",
+    "MemorySecrets",
     "MemorySessionStore",
+    "NeededVariable",
     "NotActiveError",
     "Outcome",
     "OutputFile",
@@ -251,6 +272,9 @@ __all__ = [
     "ScriptRun",
     "ScriptRunner",
     "ScriptStarted",
+    "SecretPlace",
+    "SecretSource",
+    "SecretStore",
     "SelectionMade",
     "Session",
     "SessionOptions",
@@ -262,6 +286,7 @@ __all__ = [
     "SkillShadowed",
     "SkillsChanged",
     "SqliteSessionStore",
+    "StoredSecret",
     "StoredSession",
     "Subscriber",
     "Telemetry",
@@ -275,18 +300,22 @@ __all__ = [
     "Usage",
     "UsageRow",
     "UsageSummary",
+    "VaultKind",
     "activated_by",
     "approval_digest",
     "call_tool",
     "check_argument_limits",
     "check_health",
     "check_output_paths",
+    "check_secret_name",
     "complete_id",
+    "connection_notes",
     "error_reply",
     "error_text",
     "find_session",
     "in_thread",
     "is_script",
+    "needed_variables",
     "object_schema",
     "otlp_telemetry",
     "parse_patterns",

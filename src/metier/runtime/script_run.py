@@ -102,6 +102,8 @@ class Outcome:
     """Requested outputs that are not returned, each with the reason."""
     connections: tuple[Connection, ...] = ()
     """Connections that the script made or tried to make, in order."""
+    notes: tuple[str, ...] = ()
+    """Hosts and secrets that the skill needs and the run did not get, each with the reason."""
 
     @property
     def ok(self) -> bool:

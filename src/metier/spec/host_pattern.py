@@ -1,7 +1,7 @@
 """Host patterns: `api.github.com`, `*.example.org:443`, `localhost:8080`, `192.0.2.7`, `[2001:db8::1]:443`.
 
 A pattern without a port covers 80 and 443. A wildcard stands for one or more whole labels at the start, and needs two labels
-after it: no pattern covers every host, or a whole top-level domain. Names are compared in their ASCII form, without a final dot.
+after it: no pattern covers every host, or a whole top-level domain. Names are compared in ASCII, without a final dot.
 """
 
 from __future__ import annotations

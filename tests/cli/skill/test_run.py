@@ -88,4 +88,6 @@ def test_a_script_that_cannot_run_is_one_sentence_and_a_hint(shell: Shell) -> No
 def test_a_denied_network_stays_denied_whatever_the_flag_says(shell: Shell) -> None:
     script_skill(shell)
     shell("policy", "deny", "Network").ok()
-    shell("skill", "run", "tool", "go", "--network").failed(5, "tool may not use Network", "policy.deny")
+    shell("skill", "run", "tool", "go", "--network", "example.com").failed(
+        5, "tool may not use Network(example.com)", "policy.deny"
+    )

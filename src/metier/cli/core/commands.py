@@ -17,6 +17,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "mcp": ("", "Serve skills over MCP, and use those of other servers."),
         "session": ("", "List, show and clear sessions."),
         "policy": ("", "Show and change what skills may do."),
+        "secret": ("", "Store keys and passwords for skills."),
         "stats": ("metier.cli.stats:stats", "Show usage: activations, tokens, scripts."),
         "registry": ("", "Run your own registry."),
         "login": ("metier.cli.login:login", "Log in to a registry."),
@@ -100,6 +101,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
         "deny": ("metier.cli.policy:deny", "Deny a tool pattern for all skills, or revoke an approval of one."),
     },
+    "secret": {
+        "set": ("metier.cli.secret:set_secret", "Store a secret for skills."),
+        "list": ("metier.cli.secret:list_secrets", "List stored secrets, without their values."),
+        "remove": ("metier.cli.secret:remove", "Remove a stored secret."),
+    },
     "mcp": {
         "serve": ("metier.cli.mcp.serve:serve", "Serve your skills; `metier mcp` alone does the same."),
         "install": ("metier.cli.mcp.install:install", "Configure a client to start the server."),
@@ -160,6 +166,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "skills": "skill",
         "agents": "agent",
         "sessions": "session",
+        "secrets": "secret",
     },
     "skill": {
         "add": "skill install",
@@ -173,6 +180,7 @@ ALIASES: dict[str, dict[str, str]] = {
     },
     "agent": {"ls": "agent list", "new": "agent create", "rm": "agent delete", "remove": "agent delete"},
     "session": {"ls": "session list", "rm": "session clear"},
+    "secret": {"add": "secret set", "ls": "secret list", "rm": "secret remove", "delete": "secret remove"},
     "config": {"list": "config show", "ls": "config show"},
 }
 """Other names by group, each with the full name of its command."""
@@ -182,7 +190,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Write skills", ("new", "publish", "skill")),
         ("Work with a model", ("run", "chat", "agent", "prompt", "mcp", "session", "stats")),
         ("Share skills", ("registry", "login", "logout")),
-        ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
+        ("Set up", ("trust", "policy", "secret", "config", "doctor", "cache", "completion")),
     ),
     "skill": (
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),

@@ -25,6 +25,7 @@ from metier.errors import (
     UnavailableError,
     UsageError,
 )
+from metier.runtime import NeededVariable, needed_variables
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, OwnFiles, estimate_tokens, load
 
 __all__ = ["show", "skill_page"]
@@ -157,6 +158,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     files = list(OwnFiles(held).list())
     body = _body(held, entry)
     manifest = entry.manifest
+    needed = _needed(app, held, entry)
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
         **entry_row(entry),
@@ -167,6 +169,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         "metadata": dict(manifest.metadata),
         "allowed_tools": list(manifest.allowed_tools),
         "extensions": _extensions(manifest),
+        "variables": [{"name": each.name, "where": each.where, "stored": is_stored} for each, is_stored in needed],
         "tokens": tokens,
         "installed_from": origin,
         "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
@@ -180,7 +183,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         yield f"  {one_line(entry.description)}"
         yield ""
         place = ("folder", entry.folder) if is_here else ("from", where)
-        for label, value in (place, *_facts(manifest, tokens), *_origin_facts(origin)):
+        for label, value in (place, *_facts(manifest, tokens), *_variable_facts(entry.name, needed), *_origin_facts(origin)):
             yield f"  {terminal.paint(pad(label, 14), 'dim')}{one_line(value)}"
         for problem in entry.report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
@@ -201,6 +204,21 @@ def _body(files: Files, entry: Entry) -> str:
         return ""
 
 
+def _needed(app: App, files: Files, entry: Entry) -> list[tuple[NeededVariable, bool]]:
+    """Returns the variables that its scripts need, and whether a secret for each is stored."""
+    if entry.state is State.SKIPPED or entry.source is Source.MCP:
+        return []
+    skill = load(files, folder=entry.folder.rpartition("/")[2])
+    secrets = app.sessions.secrets
+    return [(each, secrets.find(entry.name, each.name) is not None) for each in needed_variables(skill)]
+
+
+def _variable_facts(skill: str, needed: list[tuple[NeededVariable, bool]]) -> Iterator[tuple[str, str]]:
+    for each, is_stored in needed:
+        state = "stored" if is_stored else f"missing; run `metier secret set {each.name} --skill {skill}`"
+        yield "secret", f"{each.name} ({each.where}): {state}"
+
+
 def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, str]]:
     extensions = manifest.extensions
     facts = {
@@ -209,6 +227,7 @@ def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, st
         "license": manifest.license,
         "compatibility": manifest.compatibility,
         "requires": ", ".join(extensions.requires),
+        "network": ", ".join(extensions.network),
         "tags": ", ".join(extensions.tags),
         "allowed tools": " ".join(manifest.allowed_tools),
         "triggers": ", ".join((*extensions.triggers.keywords, *extensions.triggers.verbs, *extensions.triggers.patterns)),
@@ -261,5 +280,7 @@ def _extensions(manifest: Manifest) -> dict[str, Any]:
         "disable_model_invocation": extensions.disable_model_invocation,
         "user_invocable": extensions.user_invocable,
         "dependencies": list(extensions.dependencies),
+        "network": list(extensions.network),
+        "env": list(extensions.env),
         "parameters": [{slot: getattr(parameter, slot) for slot in parameter.__slots__} for parameter in extensions.parameters],
     }

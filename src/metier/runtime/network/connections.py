@@ -45,7 +45,7 @@ class SecretPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedSecret:
-    """A secret that a script never sees. Its variable holds a placeholder; the proxy puts the value in, for these hosts only."""
+    """A secret that a script never sees: its variable holds a placeholder, which the proxy replaces for these hosts."""
 
     name: str
     value: str = field(repr=False)

@@ -186,7 +186,9 @@ class Proxy:
         allowed = [each for each in addresses if self.granted.covers_address(target.host, each, target.port)]
         if not allowed:
             shown = ", ".join(map(str, addresses[:3])) or "no address"
-            raise NotGrantedError(f"{target.host} leads to {shown}, which is not a public address; grant that address to allow it")
+            raise NotGrantedError(
+                f"{target.host} leads to {shown}, which is not a public address; grant that address to allow it"
+            )
         problem: OSError | None = None
         for address in allowed:
             try:
@@ -235,13 +237,12 @@ class Proxy:
 
     def _peek_name(self, client: socket.socket) -> str | None:
         """Returns the server name; empty if there is none, None if this is not TLS. The bytes stay in the socket."""
-        seen = 0
         while True:
             data = client.recv(LONGEST_HELLO, socket.MSG_PEEK)
             try:
                 return clean_host(name) if (name := server_name(data)) else ""
             except IncompleteHello:
-                if not data or len(data) >= LONGEST_HELLO or not _wait_for_more(client, seen := len(data)):
+                if not data or len(data) >= LONGEST_HELLO or not _wait_for_more(client, len(data)):
                     return None
             except (ValueError, UnicodeError):
                 return None

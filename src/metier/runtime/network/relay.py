@@ -45,9 +45,7 @@ class ConnectionRecord:
         elif self.failed:
             decision = ConnectionDecision.FAILED
         note = self.refused or self.failed or self.note
-        return Connection(
-            host=self.host, port=self.port, sent=self.sent, received=self.received, decision=decision, note=note
-        )
+        return Connection(host=self.host, port=self.port, sent=self.sent, received=self.received, decision=decision, note=note)
 
 
 @dataclass(slots=True, kw_only=True)

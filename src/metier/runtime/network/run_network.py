@@ -60,7 +60,9 @@ class RunNetwork:
     @property
     def files(self) -> list[tuple[str, bytes]]:
         """Files of the run's root: names are resolved by the proxy alone, and its certificates are trusted."""
-        names = [pattern.name for pattern in self.granted.patterns if not pattern.name.startswith("*.") and ":" not in pattern.name]
+        names = [
+            pattern.name for pattern in self.granted.patterns if not pattern.name.startswith("*.") and ":" not in pattern.name
+        ]
         hosts = "127.0.0.1 localhost skill\n::1 localhost\n" + "".join(
             f"127.0.0.1 {name}\n" for name in dict.fromkeys(names) if not name[0].isdigit() and name != "localhost"
         )
@@ -100,4 +102,6 @@ def _check_hosts(name: str, wanted: tuple[HostPattern, ...], granted: GrantedHos
                            hint=f"run `metier secret set {name} --host HOST`")  # fmt: skip
     for each in wanted:
         if not any(pattern.covers_pattern(each) or each.covers_pattern(pattern) for pattern in granted.patterns):
-            raise RefusedError(f"{name} is for {each}, which this run cannot reach", rule="secrets", hint=f"add --network {each}")
+            raise RefusedError(
+                f"{name} is for {each}, which this run cannot reach", rule="secrets", hint=f"add --network {each}"
+            )

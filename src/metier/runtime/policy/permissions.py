@@ -1,8 +1,8 @@
 """Permissions: decides whether a skill may use a tool, from what it requests and what the user's policy allows.
 
 `allowed-tools` is a request by the skill's author, not a grant. For the scripts that metier runs it is also the boundary: a
-skill that lists its tools gets no others. Toolsets are requested by the manifest and the network by the call; the user grants
-both. For tools that a host runs, the result is allow, ask or deny, and the host enforces it.
+skill that lists its tools gets no others. Toolsets are requested by the manifest, hosts and secrets by it or by the
+call; the user grants them. For tools that a host runs, the result is allow, ask or deny, and the host enforces it.
 
     deny      the user's policy forbids it, or it is a script that the skill's allowed-tools do not cover
     allow     the skill requests it (or lists nothing), and the policy or an approval of this version allows it
@@ -23,6 +23,7 @@ from metier.spec import Manifest, Toolset
 from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
+from .grants import NETWORK, SECRET
 from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, tool_request
 
 __all__ = [
@@ -37,8 +38,8 @@ __all__ = [
     "script_tool_request",
 ]
 
-NETWORK, SCRIPT, TOOLSET = "Network", "Script", "Toolset"
-_OURS = frozenset({NETWORK, SCRIPT, TOOLSET})
+SCRIPT, TOOLSET = "Script", "Toolset"
+_OURS = frozenset({NETWORK, SCRIPT, SECRET, TOOLSET})
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
     ".sh": ("bash", "sh"),
@@ -77,6 +78,7 @@ class Policy:
     scripts: PolicyVerdict = PolicyVerdict.ALLOW
     """They run in the sandbox, without network."""
     network: PolicyVerdict = PolicyVerdict.ASK
+    secrets: PolicyVerdict = PolicyVerdict.ASK
     toolsets: PolicyVerdict = PolicyVerdict.ASK
     """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
@@ -87,7 +89,8 @@ class Policy:
         return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **defaults)
 
     def default_for(self, tool: str) -> PolicyVerdict:
-        return {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets}.get(tool, self.tools)
+        ours = {SCRIPT: self.scripts, NETWORK: self.network, SECRET: self.secrets, TOOLSET: self.toolsets}
+        return ours.get(tool, self.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +248,7 @@ class Permissions:
         if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
-        name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets"}.get(request.tool, "tools")
+        name = {SCRIPT: "scripts", NETWORK: "network", SECRET: "secrets", TOOLSET: "toolsets"}.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",

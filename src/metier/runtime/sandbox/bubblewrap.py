@@ -30,9 +30,9 @@ def arguments(
     scratch_bytes: int,
     files: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
-    r"""Returns the command line. \0filter, \0script, \0info, \0wait, and \0file0 for the first of `files`, stand for descriptors.
+    r"""Returns the command line. \0filter, \0script, \0info, \0wait and \0file0 stand for descriptors that are opened later.
 
-    Those are opened later. `files` are paths of the new root whose contents the request holds.
+    `files` are paths of the new root whose contents the request holds; \0file0 is the first of them.
     """
     words = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
     words += ["--hostname", "skill", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]

@@ -57,7 +57,10 @@ def plan_run(
         "level": level.value,
         "argv": words,
         "environment": system.environment(
-            scratch=scratch, skill=run.folder, allowed=run.environment, zone=features.zone,
+            scratch=scratch,
+            skill=run.folder,
+            allowed=run.environment,
+            zone=features.zone,
             secrets={**run.secrets, **(network.secrets if network else {})},
         )
         | (network.variables if network else {}),

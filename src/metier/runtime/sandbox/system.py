@@ -63,7 +63,7 @@ def environment(
     for name in allowed:
         if _SECRET.fullmatch(name):
             raise RefusedError(f"{name} looks like a secret", rule="environment",
-                          hint="pass it in ScriptRun.secrets")  # fmt: skip
+                          hint=f"run `metier secret set {name}`; in Python, pass it in ScriptRun.secrets")  # fmt: skip
     clean = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch, "SKILL_DIR": skill}
     # For a Python that the script starts: it neither reads nor writes bytecode in the skill.
     clean["PYTHONPYCACHEPREFIX"] = f"{scratch}/.pycache"

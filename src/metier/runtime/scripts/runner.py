@@ -98,7 +98,7 @@ class Runner:
         return hide_secrets(replace(_outcome(report, isolation), connections=connections), run)
 
     def _prepare(self, run: ScriptRun) -> tuple[IsolationLevel, Mapping[str, object], object, RunNetwork | None]:
-        """Returns the level, the request to the supervisor, the state of a folder that the level leaves writable, the network."""
+        """Returns the level, the request, the state of a folder that the level leaves writable, and the network of the run."""
         level = self._required_level(run.limits)
         network = _network(run, level)
         folder = os.path.realpath(run.folder)
@@ -141,7 +141,9 @@ def _network(run: ScriptRun, level: IsolationLevel) -> RunNetwork | None:
         raise RefusedError(
             f"network access by host needs isolation level namespace, and scripts run at level {level} here",
             rule="network",
-            hint=f"{FIX}, or run the script without --network" if sys.platform == "linux" else "run the script without --network",
+            hint=f"{FIX}, or run the script without --network"
+            if sys.platform == "linux"
+            else "run the script without --network",
         )
     from metier.runtime.network.run_network import RunNetwork
 

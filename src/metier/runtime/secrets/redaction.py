@@ -39,8 +39,17 @@ def _forms(value: str) -> set[str]:
     if len(value) < _SHORTEST:
         return set()
     data = value.encode("utf-8", "surrogatepass")
-    encoded = {base64.b64encode(data).decode().rstrip("="), base64.urlsafe_b64encode(data).decode().rstrip("=")}
+    encoded = {form for offset in range(3) for form in _base64_forms(data, offset)}
     plain = {value, quote(value, safe=""), quote_plus(value), json.dumps(value)[1:-1], repr(value)[1:-1]}
     # Lines of a long value, such as a private key, may be printed one by one.
     lines = {line.strip() for line in value.splitlines() if len(line.strip()) >= 16}
     return {form for form in plain | encoded | lines if len(form) >= _SHORTEST}
+
+
+def _base64_forms(data: bytes, offset: int) -> set[str]:
+    """Returns the Base64 characters that depend on the value alone, if it stands `offset` bytes (modulo 3) after the start."""
+    first = {0: 0, 1: 2, 2: 3}[offset]
+    padded = bytes(offset) + data
+    last = len(padded) // 3 * 4 + {0: 0, 1: 1, 2: 2}[len(padded) % 3]
+    encoded = base64.b64encode(padded).decode()[first:last]
+    return {encoded, encoded.replace("+", "-").replace("/", "_")} if len(encoded) >= 2 * _SHORTEST else set()
