@@ -2,7 +2,7 @@
 
 Compares `true` as a script of a skill, at every level of this machine, with `subprocess.run` of the same file and the same
 pipes, in turn. Targets: at most 12 ms more at level namespace and 8 ms more at landlock (median of the differences within a
-round), and fifty concurrent runs with different limits, each with its own result. The spawner, the process that runs are forked
+round), 20 ms more in a namespace with the proxy of granted hosts, and fifty concurrent runs with different limits, each with its own result. The spawner, the process that runs are forked
 from, is started once and not counted; its start is printed beside the table.
 """
 
@@ -23,9 +23,12 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import Report, Target, options
-from metier.runtime import Guard, IsolationLevel, Limits, Outcome, Runner, ScriptRun
+from metier.runtime import Guard, IsolationLevel, Limits, MaskedSecret, Outcome, Runner, ScriptRun
+from metier.values import replace
 
 _LIMITS = {IsolationLevel.NAMESPACE: 12.0, IsolationLevel.LANDLOCK: 8.0}
+_PROXY = "namespace with the proxy"
+_MASKED = "namespace with a masked secret"
 _ECHO = 'echo "$1 $NUMBER $(pwd) $(ulimit -n)"'
 
 
@@ -49,26 +52,35 @@ def main() -> int:
             )
         else:
             report.say(f"level {level} cannot be had here, so it is not measured")
+    for name, limit in ((_PROXY, 20.0), (_MASKED, 25.0)) if IsolationLevel.NAMESPACE in levels else ():
+        report.targets.append(Target(what=f"{name}, more than bare (median)", value=median(more[name]), limit=limit, unit="ms"))
     report.targets.append(Target(what="mixed-up runs of fifty", value=wrong, limit=0, unit=""))
     return report.finish()
 
 
 async def _overhead(folder: str, levels: list[IsolationLevel], rounds: int) -> dict[str, list[float]]:
     """Returns for each level the time beyond the bare run of the same round. The first round warms up."""
-    runners = {level: Runner(level=level) for level in levels}
-    times: dict[str, list[float]] = {level: [] for level in levels}
+    kinds = {level.value: (Runner(level=level), _true(folder, level)) for level in levels}
+    if IsolationLevel.NAMESPACE in levels:
+        runner, run = kinds[IsolationLevel.NAMESPACE]
+        secret = MaskedSecret(name="API_KEY", value="value of a secret", hosts=("example.com",))
+        kinds[_PROXY] = (runner, replace(run, hosts=("example.com",)))
+        kinds[_MASKED] = (runner, replace(run, hosts=("example.com",), masked=(secret,)))
+    names = list(kinds)
+    times: dict[str, list[float]] = {name: [] for name in names}
     for number in range(-1, rounds):
-        first = number % len(levels)
+        first = number % len(names)
         bare = _timed(lambda: subprocess.run([f"{folder}/bin/true"], cwd=folder, env={}, stdin=subprocess.DEVNULL,
                                              capture_output=True, check=True))  # fmt: skip
-        for level in (*levels[first:], *levels[:first]):
+        for name in (*names[first:], *names[:first]):
+            runner, run = kinds[name]
             started = time.perf_counter()
-            outcome = await runners[level].run(_true(folder, level))
+            outcome = await runner.run(run)
             took = time.perf_counter() - started
             if not outcome.ok:
-                raise SystemExit(f"true failed at {level}: {outcome}")
+                raise SystemExit(f"true failed at {name}: {outcome}")
             if number >= 0:
-                times[level].append((took - bare) * 1000)
+                times[name].append((took - bare) * 1000)
     return times
 
 
