@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,7 +45,11 @@ def test_a_query_and_a_body_get_it_only_if_asked() -> None:
 def test_another_host_another_port_and_plain_http_get_the_placeholder() -> None:
     made = placeholders(*EVERYWHERE)
     held = made.variables["KEY"].encode()
-    for host, port, is_private in (("evil.example", 443, True), ("api.example.com", 8443, True), ("api.example.com", 80, False)):
+    for host, port, is_private in (
+        ("evil.example", 443, True),
+        ("api.example.com", 8443, True),
+        ("api.example.com", 80, False),
+    ):
         request = made.for_request(host, port, is_private=is_private)
         assert request.headers([(b"X-Key", held)]) == [(b"X-Key", held)]
         assert request.kept == {"KEY"}
@@ -57,7 +62,7 @@ def test_a_placeholder_in_a_body_is_found_across_parts(cuts: list[int], around: 
     data = around + held + around + held
     body = made.for_request("api.example.com", 443, is_private=True).body()
     edges = [0, *sorted(cuts), len(data)]
-    out = b"".join(body.feed(data[start:end]) for start, end in zip(edges, edges[1:], strict=False)) + body.rest()
+    out = b"".join(body.feed(data[start:end]) for start, end in pairwise(edges)) + body.rest()
     assert out == data.replace(held, b"s&cret")
 
 

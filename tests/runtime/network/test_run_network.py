@@ -32,30 +32,35 @@ needs_namespace = pytest.mark.skipif(
 )
 pytestmark = needs_namespace
 
+URLLIB = """
+import os, sys, urllib.request as u
+request = u.Request(sys.argv[1], headers={'X-Key': os.environ['API_KEY']})
+print(u.urlopen(request).status)
+"""
+REQUESTS = """
+import os, sys, requests
+session = requests.Session()
+for _ in range(2):
+    answer = session.get(sys.argv[1], headers={'X-Key': os.environ['API_KEY']})
+print(answer.status_code)
+"""
+HTTPX = """
+import os, sys, httpx
+print(httpx.get(sys.argv[1], headers={'X-Key': os.environ['API_KEY']}).status_code)
+"""
+CURL = """
+curl -sS -o /dev/null -w "%{http_code}" -H "X-Key: $API_KEY" "$1"
+"""
+FETCH = """
+const answer = await fetch(process.argv[2], {headers: {'X-Key': process.env.API_KEY}});
+console.log(answer.status);
+"""
 CLIENTS = {
-    "urllib": (
-        "go.py",
-        "import os, sys, urllib.request as u\n"
-        "request = u.Request(sys.argv[1], headers={'X-Key': os.environ['API_KEY']})\n"
-        "print(u.urlopen(request).status)\n",
-    ),
-    "requests": (
-        "go.py",
-        "import os, sys, requests\n"
-        "session = requests.Session()\n"
-        "for _ in range(2):\n"
-        "    answer = session.get(sys.argv[1], headers={'X-Key': os.environ['API_KEY']})\n"
-        "print(answer.status_code)\n",
-    ),
-    "httpx": (
-        "go.py",
-        "import os, sys, httpx\nprint(httpx.get(sys.argv[1], headers={'X-Key': os.environ['API_KEY']}).status_code)\n",
-    ),
-    "curl": ("go.sh", 'curl -sS -o /dev/null -w "%{http_code}" -H "X-Key: $API_KEY" "$1"\n'),
-    "node": (
-        "go.mjs",
-        "const answer = await fetch(process.argv[2], {headers: {'X-Key': process.env.API_KEY}});\nconsole.log(answer.status);\n",
-    ),
+    "urllib": ("go.py", URLLIB),
+    "requests": ("go.py", REQUESTS),
+    "httpx": ("go.py", HTTPX),
+    "curl": ("go.sh", CURL),
+    "node": ("go.mjs", FETCH),
 }
 
 
@@ -139,7 +144,9 @@ def test_a_body_and_a_query_get_the_value_if_asked_in_one_piece_and_in_chunks(tm
         "u.urlopen(u.Request(url, data=parts(), method='POST')).read()\n"
         "u.urlopen(url, data=b'y' * 3_000_000 + key.encode()).read()\n"
     )
-    outcome = run(tmp_path, python(source), f"https://{api.host}/v1", hosts=(api.host,), masked=(key(api.host, places=SecretPlace),))
+    outcome = run(
+        tmp_path, python(source), f"https://{api.host}/v1", hosts=(api.host,), masked=(key(api.host, places=SecretPlace),)
+    )
     assert outcome.ok, outcome
     small, chunked, large = api.seen
     assert small["path"] == f"/v1?key={VALUE}"
@@ -164,7 +171,8 @@ def test_an_upgraded_connection_is_passed_on_with_its_secret(tmp_path: Path, api
     source = (
         "import os, socket, ssl, sys\n"
         "port = int(sys.argv[1])\n"
-        "link = ssl.create_default_context().wrap_socket(socket.create_connection(('localhost', port)), server_hostname='localhost')\n"
+        "plain = socket.create_connection(('localhost', port))\n"
+        "link = ssl.create_default_context().wrap_socket(plain, server_hostname='localhost')\n"
         "head = f'GET /ws HTTP/1.1\\r\\nHost: localhost:{port}\\r\\nUpgrade: echo\\r\\nConnection: Upgrade\\r\\nX-Key: '\n"
         "link.sendall(head.encode() + os.environ['API_KEY'].encode() + b'\\r\\n\\r\\n')\n"
         "stream = link.makefile('rwb')\n"

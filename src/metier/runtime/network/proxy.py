@@ -154,7 +154,13 @@ class Proxy:
     def tunnel(self, client: socket.socket, target: Target, *, accept: Callable[[], None]) -> None:
         """Serves CONNECT: TLS for the same host, HTTP for the same host, or, on other ports, any protocol."""
         upstream = self.connect(target)
-        accept()
+        try:
+            accept()
+            self._serve_tunnel(client, upstream)
+        finally:
+            self.forget(upstream.link)
+
+    def _serve_tunnel(self, client: socket.socket, upstream: Upstream) -> None:
         ready, _, _ = select.select([client, upstream.link], [], [])
         if client not in ready:
             relay(client, upstream)
@@ -163,8 +169,8 @@ class Proxy:
         if is_tls(first):
             self._tunnel_tls(client, upstream)
         elif _METHOD.match(first):
-            HttpSession(self, client, port=target.port, upstream=upstream).serve()
-        elif first and target.port in DEFAULT_PORTS:
+            HttpSession(self, client, port=upstream.target.port, upstream=upstream).serve()
+        elif first and upstream.target.port in DEFAULT_PORTS:
             upstream.record.refused = "neither TLS nor HTTP"
         else:
             relay(client, upstream)
@@ -220,7 +226,10 @@ class Proxy:
             return
         target = self.target(name, port)
         upstream = self.connect(target)
-        self._tunnel_tls(client, upstream)
+        try:
+            self._tunnel_tls(client, upstream)
+        finally:
+            self.forget(upstream.link)
 
     def _intercept(self, client: socket.socket, upstream: Upstream) -> None:
         assert self._authority is not None  # noqa: S101  the caller checked it
