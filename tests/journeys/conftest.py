@@ -5,19 +5,23 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import trustme
 
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from tools.environment import ROOT, child_environment, find_uv
 
-EXTRAS = ("agents", "mcp", "registry")
+EXTRAS = ("agents", "mcp", "registry", "secrets")
 
 
 @pytest.fixture(scope="session")
@@ -53,8 +57,39 @@ def model() -> Iterator[ModelServer]:
         yield server
 
 
+class _Forecast(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_known = self.headers.get("Authorization") == "Bearer journey-key-5309"
+        self.send_response(200 if is_known else 401)
+        self.end_headers()
+        self.wfile.write(b"Sunny, 24 degrees" if is_known else b"who are you?")
+
+    def log_message(self, *_: object) -> None:
+        """Keeps the output of the tests clean."""
+
+
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
+def api(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Two services over TLS that want a key; journeys have their addresses in API_HOST and OTHER_HOST."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Forecast) for _ in range(2)]
+    for server in servers:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    names = {
+        name: f"localhost:{server.server_port}" for name, server in zip(("API_HOST", "OTHER_HOST"), servers, strict=True)
+    }
+    yield {**names, "API_CERTIFICATES": str(tmp_path / "authority.pem")}
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def terminal(installed_program: Path, model: ModelServer, api: dict[str, str]) -> Iterator[ShellTerminal]:
     # A short path, so that messages that name it fit on a line of the terminal.
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     home = folder / "home"
@@ -71,6 +106,9 @@ def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTermi
         "NO_COLOR": "1",
         "EDITOR": "true",
         "MODEL_URL": model.url,
+        **api,
+        # The keyring of the machine is not the journey's.
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",
