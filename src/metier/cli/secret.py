@@ -57,10 +57,11 @@ def set_secret(
                          hint="leave out --in-clear, or leave out --host and --in")  # fmt: skip
     named = tuple(str(parse_host(host)) for host in hosts)
     owner = entry_named(app, skill).name if skill else ""
+    store = app.sessions.secrets  # a wrong setting is an error before the value is typed
     value = _read_value(name, from_stdin=from_stdin)
     chosen = tuple(map(SecretPlace, dict.fromkeys(places))) or (SecretPlace.HEADERS,)
     secret = StoredSecret(name=name, skill=owner, hosts=named, places=chosen, in_clear=in_clear)
-    kind = app.sessions.secrets.set(secret, value)
+    kind = store.set(secret, value)
     line = f"Stored {name} in {_VAULTS[kind]}" + (f", for {owner}" if owner else "")
     return Result(data=_fields(secret, kind), lines=lambda _: (one_line(line),))
 
