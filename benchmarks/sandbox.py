@@ -2,8 +2,9 @@
 
 Compares `true` as a script of a skill, at every level of this machine, with `subprocess.run` of the same file and the same
 pipes, in turn. Targets: at most 12 ms more at level namespace and 8 ms more at landlock (median of the differences within a
-round), 20 ms more in a namespace with the proxy of granted hosts, and fifty concurrent runs with different limits, each with its own result. The spawner, the process that runs are forked
-from, is started once and not counted; its start is printed beside the table.
+round), 20 ms more in a namespace with the proxy of granted hosts, 25 with a masked secret, and fifty concurrent runs with
+different limits, each with its own result. The spawner, the process that runs are forked from, is started once and not counted;
+its start is printed beside the table.
 """
 
 from __future__ import annotations

@@ -79,9 +79,7 @@ def api(tmp_path: Path) -> Iterator[dict[str, str]]:
     for server in servers:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    names = {
-        name: f"localhost:{server.server_port}" for name, server in zip(("API_HOST", "OTHER_HOST"), servers, strict=True)
-    }
+    names = {name: f"localhost:{server.server_port}" for name, server in zip(("API_HOST", "OTHER_HOST"), servers, strict=True)}
     yield {**names, "API_CERTIFICATES": str(tmp_path / "authority.pem")}
     for server in servers:
         server.shutdown()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Interpreters,
         Permissions,
         Runner,
+        SecretStore,
         Session,
         SessionOptions,
         SessionServices,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         SqliteSessionStore,
         Telemetry,
     )
-    from metier.runtime.secrets import SecretStore
 
     from .paths import Paths
     from .skills import LocalSkills
@@ -68,7 +68,7 @@ class Sessions:
     @cached_property
     def secrets(self) -> SecretStore:
         from metier.config import one_of
-        from metier.runtime.secrets import SecretStore, VaultKind
+        from metier.runtime import SecretStore, VaultKind
 
         passphrase = self.environment.get("METIER_SECRETS_PASSPHRASE")
         ask = (lambda _: passphrase) if passphrase else _ask_passphrase()

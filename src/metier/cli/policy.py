@@ -12,8 +12,7 @@ from metier.app import App
 from metier.catalog import Source
 from metier.config import KEYS, change_list
 from metier.errors import MetierError, RefusedError, UsageError
-from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, approval_digest
-from metier.runtime.secrets import is_secret_name
+from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, approval_digest, is_secret_name
 from metier.sources import DiskFiles
 from metier.spec import parse_host
 

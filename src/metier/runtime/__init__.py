@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
-    from .secrets.needs import NeededVariable, needed_variables
+    from .secrets.needs import NeededVariable, is_secret_name, needed_variables
     from .secrets.store import SecretStore
     from .secrets.stored_secret import MemorySecrets, SecretSource, StoredSecret
     from .secrets.vaults import VaultKind
@@ -120,7 +120,7 @@ _EXPORTS = {
         "SecretPlace",
         "check_secret_name",
     ),
-    "metier.runtime.secrets.needs": ("NeededVariable", "needed_variables"),
+    "metier.runtime.secrets.needs": ("NeededVariable", "is_secret_name", "needed_variables"),
     "metier.runtime.secrets.store": ("SecretStore",),
     "metier.runtime.secrets.stored_secret": ("MemorySecrets", "SecretSource", "StoredSecret"),
     "metier.runtime.secrets.vaults": ("VaultKind",),
@@ -315,6 +315,7 @@ __all__ = [
     "find_session",
     "in_thread",
     "is_script",
+    "is_secret_name",
     "needed_variables",
     "object_schema",
     "otlp_telemetry",

@@ -59,7 +59,7 @@ class ScriptRun:
     """Hosts that the script may reach: `api.github.com`, `*.example.org:443`. Empty: no network. Level namespace only."""
     environment: dict[str, str] = field(default_factory=dict)
     """Variables that the user allowed by name. The environment of the caller is never passed on."""
-    secrets: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """The same for variables whose names look like secrets. The caller must have the user's consent."""
     masked: tuple[MaskedSecret, ...] = ()
     """Secrets that the script uses and never sees: the proxy puts them into requests to their hosts."""

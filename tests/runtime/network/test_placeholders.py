@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.runtime import MaskedSecret, SecretPlace
-from metier.runtime.network.placeholders import Placeholders
+from metier.runtime.network.placeholders import SecretPlaceholders
 
 EVERYWHERE = tuple(SecretPlace)
 
 
-def placeholders(*places: SecretPlace) -> Placeholders:
+def placeholders(*places: SecretPlace) -> SecretPlaceholders:
     secret = MaskedSecret(name="KEY", value="s&cret", hosts=("api.example.com",), places=places or (SecretPlace.HEADERS,))
-    return Placeholders([secret])
+    return SecretPlaceholders([secret])
 
 
 def test_headers_get_the_value_also_inside_basic_authentication() -> None:

@@ -13,7 +13,7 @@ from metier.values import dataclass, field
 from .connections import MaskedSecret, SecretPlace
 from .hosts import GrantedHosts
 
-__all__ = ["Placeholders", "RequestSecrets", "StreamReplacer"]
+__all__ = ["RequestSecrets", "SecretPlaceholders", "StreamReplacer"]
 
 _START = "metier-masked-"
 _BASIC = b"basic "
@@ -28,7 +28,7 @@ class _Masked:
     hosts: GrantedHosts
 
 
-class Placeholders:
+class SecretPlaceholders:
     def __init__(self, masked: Iterable[MaskedSecret]) -> None:
         self._masked = tuple(
             _Masked(each, f"{_START}{secrets.token_hex(16)}".encode(), GrantedHosts.of(each.hosts)) for each in masked

@@ -29,7 +29,7 @@ from .client_hello import LONGEST_HELLO, IncompleteHello, is_tls, server_name
 from .connections import Connection, ConnectionDecision
 from .hosts import Address, GrantedHosts
 from .http_session import HttpSession
-from .placeholders import Placeholders
+from .placeholders import SecretPlaceholders
 from .relay import ConnectionRecord, NotGrantedError, Target, Upstream, relay
 
 __all__ = ["Listeners", "Proxy", "resolve"]
@@ -61,7 +61,7 @@ class Proxy:
     def __init__(
         self,
         granted: GrantedHosts,
-        placeholders: Placeholders,
+        placeholders: SecretPlaceholders,
         *,
         authority: RunAuthority | None = None,
         resolve: Resolve = resolve,

@@ -13,7 +13,7 @@ from metier.spec import HostPattern, parse_host
 from .authority import RunAuthority, system_certificates
 from .connections import Connection
 from .hosts import GrantedHosts
-from .placeholders import Placeholders
+from .placeholders import SecretPlaceholders
 from .proxy import Listeners, Proxy, Resolve, resolve
 
 __all__ = ["RunNetwork"]
@@ -35,7 +35,7 @@ class RunNetwork:
         _check_ports(self.granted)
         for each in run.masked:
             _check_hosts(each.name, tuple(map(parse_host, each.hosts)), self.granted)
-        self._placeholders = Placeholders(run.masked)
+        self._placeholders = SecretPlaceholders(run.masked)
         self._authority = RunAuthority() if run.masked else None
         self._proxy = Proxy(self.granted, self._placeholders, authority=self._authority, resolve=resolve)
 
