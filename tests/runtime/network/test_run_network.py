@@ -18,11 +18,16 @@ from metier.runtime import (
     Limits,
     MaskedSecret,
     Outcome,
+    Permissions,
+    Policy,
     Runner,
     ScriptRun,
     SecretPlace,
+    Session,
+    SessionServices,
 )
 from metier.runtime.network import run_network
+from metier.sources import BUNDLED, discover
 from metier.testing import run_now, skill_folder
 from runtime.network.api_server import ApiServer, serving, trusted_authority, unused_port
 
@@ -240,6 +245,20 @@ def test_a_server_of_the_script_itself_is_reached_without_the_proxy(tmp_path: Pa
     outcome = run(tmp_path, python(source), hosts=("example.com",))
     assert outcome.stdout == "200\n", outcome
     assert outcome.connections == ()
+
+
+def test_the_bundled_web_scraping_reads_a_granted_page_and_no_other(api: ApiServer) -> None:
+    permissions = Permissions(policy=Policy.of(allow=[f"Network(localhost:{api.server_port})"]))
+    session = Session(
+        discover(BUNDLED), services=SessionServices(runner=Runner(level=IsolationLevel.NAMESPACE), permissions=permissions)
+    )
+    url = f"https://{api.host}/page"
+    outcome = run_now(session.run_script("web-scraping", "scrape", [url, "--delay", "0"], hosts=[api.host]))
+    assert {request["path"] for request in api.seen} == {"/robots.txt", "/page"}, outcome
+    other = f"http://127.0.0.1:{unused_port()}/"
+    outcome = run_now(session.run_script("web-scraping", "scrape", [other, "--allow-private"], hosts=[api.host]))
+    assert outcome.exit_code == 3
+    assert outcome.connections[0].decision is ConnectionDecision.REFUSED
 
 
 def test_hosts_that_are_none_and_secrets_without_a_host_of_the_run_are_refused(tmp_path: Path) -> None:
