@@ -10,7 +10,10 @@ from metier.hosts import PROMPT_HOOKS
 from metier.install import HookPlace, HookState, HostFileChange, apply_change, plan_hook, plan_removal
 
 COMMAND = ("/usr/bin/metier", "hook", "run", "claude-code")
-WITH_A_NOTE = '{\n\t// my own hook\n\t"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "date"}]}]},\n\t"model": "x"\n}\n'
+WITH_A_NOTE = (
+    '{\n\t// my own hook\n\t"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "date"}]}]},\n'
+    '\t"model": "x"\n}\n'
+)
 
 
 def place(tmp_path: Path, agent: str = "claude-code", *, project: str | None = None) -> HookPlace:

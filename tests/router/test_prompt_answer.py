@@ -8,7 +8,7 @@ import pytest
 from metier.hosts import PROMPT_HOOKS
 from metier.router import (
     RouteSkill,
-    Snapshot,
+    RouteSnapshot,
     answer_prompt,
     find_route,
     open_snapshot,
@@ -28,13 +28,13 @@ class Described(RouteSkill):
         self.description = description
 
 
-def snapshot(tmp_path: Path, name: str = "pdf-forms", *, folder: str = "") -> Snapshot:
+def snapshot(tmp_path: Path, name: str = "pdf-forms", *, folder: str = "") -> RouteSnapshot:
     place = tmp_path / (folder or name)
     place.mkdir(parents=True, exist_ok=True)
     (place / "SKILL.md").write_text("x")
     skill = Described(str(place), name, "Fills in the fields of PDF forms. Use when the user has a form.")
     index = Selector([skill]).index_bytes()
-    return Snapshot([RouteSkill(skill.id, name, "1")], index, state="s", is_silent=False, watched={})
+    return RouteSnapshot([RouteSkill(skill.id, name, "1")], index, state="s", is_silent=False, watched={})
 
 
 @pytest.mark.parametrize("agent", PROMPT_HOOKS)

@@ -11,7 +11,7 @@ from metier.values import dataclass
 
 if TYPE_CHECKING:
     from metier.config import Settings
-    from metier.router import HookRecords, RouteSkill, Snapshot
+    from metier.router import HookRecords, RouteSkill, RouteSnapshot
     from metier.sources import SourceFolder
 
     from .paths import Paths
@@ -33,10 +33,10 @@ class Router:
 
         return HookRecords(self.paths.at("router"))
 
-    def refresh(self, host: str, folder: str) -> Snapshot:
+    def refresh(self, host: str, folder: str) -> RouteSnapshot:
         """Writes the snapshot of an agent in a folder again if the library has changed, and returns it."""
         from metier import __version__
-        from metier.router import Snapshot, library_state, open_snapshot, snapshot_file, visible_folders, write_snapshot
+        from metier.router import RouteSnapshot, library_state, open_snapshot, snapshot_file, visible_folders, write_snapshot
 
         file = snapshot_file(self.paths.cache("router"), host, folder)
         folders = visible_folders(host, folder, home=self.paths.user_home, environment=self.environment)
@@ -45,7 +45,7 @@ class Router:
         if known is not None and known.state == state.text:
             return known
         skills, index = self._index(folders)
-        snapshot = Snapshot(skills, index, state=state.text, is_silent=self._is_off(folder), watched=state.watched)
+        snapshot = RouteSnapshot(skills, index, state=state.text, is_silent=self._is_off(folder), watched=state.watched)
         write_snapshot(file, snapshot, __version__)
         return snapshot
 

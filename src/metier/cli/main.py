@@ -83,7 +83,7 @@ def _answer_without_click(words: list[str]) -> int | None:
 
         return print_cached_listing(words)
     if words[:2] == ["hook", "run"] and "--help" not in words:
-        from .hook.run import run_hook
+        from .hook.hook_process import run_hook
 
         return run_hook(words[2:])
     return None

@@ -10,18 +10,18 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .prompt_answer import PromptRequest, Route, answer_prompt, find_route, read_request
+    from .prompt_answer import PromptRequest, RoutedSkill, answer_prompt, find_route, read_request
     from .records import HookRecords
-    from .snapshot import RouteSkill, Snapshot, open_snapshot, snapshot_file, write_snapshot
+    from .snapshot import RouteSkill, RouteSnapshot, open_snapshot, snapshot_file, write_snapshot
     from .visible_skills import LibraryState, file_signature, library_state, project_chain, visible_folders
 
 __all__ = [
     "HookRecords",
     "LibraryState",
     "PromptRequest",
-    "Route",
     "RouteSkill",
-    "Snapshot",
+    "RouteSnapshot",
+    "RoutedSkill",
     "answer_prompt",
     "file_signature",
     "find_route",
@@ -38,9 +38,9 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.router.prompt_answer": ("PromptRequest", "Route", "answer_prompt", "find_route", "read_request"),
+            "metier.router.prompt_answer": ("PromptRequest", "RoutedSkill", "answer_prompt", "find_route", "read_request"),
             "metier.router.records": ("HookRecords",),
-            "metier.router.snapshot": ("RouteSkill", "Snapshot", "open_snapshot", "snapshot_file", "write_snapshot"),
+            "metier.router.snapshot": ("RouteSkill", "RouteSnapshot", "open_snapshot", "snapshot_file", "write_snapshot"),
             "metier.router.visible_skills": (
                 "LibraryState",
                 "file_signature",

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from metier.hosts import PROMPT_HOOKS
 from metier.spec import estimate_tokens, is_name
 
-from .snapshot import RouteSkill, Snapshot
+from .snapshot import RouteSkill, RouteSnapshot
 
-__all__ = ["MAX_TOKENS", "PromptRequest", "Route", "answer_prompt", "find_route", "read_request"]
+__all__ = ["MAX_TOKENS", "PromptRequest", "RoutedSkill", "answer_prompt", "find_route", "read_request"]
 
 MAX_TOKENS = 80
 _MAX_PROMPT = 20_000
@@ -27,7 +27,7 @@ class PromptRequest(NamedTuple):
     session: str = ""
 
 
-class Route(NamedTuple):
+class RoutedSkill(NamedTuple):
     skill: RouteSkill
     text: str
     """Added to the prompt."""
@@ -54,7 +54,7 @@ def read_request(host: str, data: bytes, *, folder: str) -> PromptRequest | None
     )
 
 
-def find_route(host: str, prompt: str, snapshot: Snapshot, *, named: Container[str] = ()) -> Route | None:
+def find_route(host: str, prompt: str, snapshot: RouteSnapshot, *, named: Container[str] = ()) -> RoutedSkill | None:
     """Returns the skill that fits the prompt. `named` are skills that were named in this conversation before."""
     text = prompt.strip()
     # A command of the agent itself, or a skill that the user has named.
@@ -72,10 +72,10 @@ def find_route(host: str, prompt: str, snapshot: Snapshot, *, named: Container[s
     best = skills[selection.selected[0].id]
     if best.name in named or not is_name(best.name) or not os.path.isfile(best.file):
         return None
-    return Route(best, _hint(host, best))
+    return RoutedSkill(best, _hint(host, best))
 
 
-def answer_prompt(host: str, route: Route) -> str:
+def answer_prompt(host: str, route: RoutedSkill) -> str:
     """Returns the JSON that adds the text to the prompt."""
     return json.dumps(PROMPT_HOOKS[host].answer(route.text))
 

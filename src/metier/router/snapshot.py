@@ -15,7 +15,7 @@ from typing import Any
 
 from metier.sources import open_regular, replace_bytes
 
-__all__ = ["RouteSkill", "Snapshot", "open_snapshot", "snapshot_file", "write_snapshot"]
+__all__ = ["RouteSkill", "RouteSnapshot", "open_snapshot", "snapshot_file", "write_snapshot"]
 
 _FORMAT = 1
 _ALIGN = 64
@@ -38,7 +38,7 @@ class RouteSkill:
         return f"{self.id}/SKILL.md"
 
 
-class Snapshot:
+class RouteSnapshot:
     __slots__ = ("index", "is_silent", "skills", "state", "watched")
 
     def __init__(
@@ -59,7 +59,7 @@ def snapshot_file(cache: str, host: str, folder: str) -> str:
     return os.path.join(cache, f"{host}-{zlib.crc32(folder.encode('utf-8', 'surrogateescape')):08x}-{len(folder)}.routes")
 
 
-def open_snapshot(file: str, program: str) -> Snapshot | None:
+def open_snapshot(file: str, program: str) -> RouteSnapshot | None:
     """Opens a snapshot that was written by this version of metier; None if there is none."""
     try:
         with os.fdopen(open_regular(file), "rb") as stream:
@@ -70,12 +70,12 @@ def open_snapshot(file: str, program: str) -> Snapshot | None:
             return None
         skills = [RouteSkill(*row) for row in head["skills"]]
         index = memoryview(data)[end + 1 :]
-        return Snapshot(skills, index, state=head["state"], is_silent=head["silent"], watched=head["watched"])
+        return RouteSnapshot(skills, index, state=head["state"], is_silent=head["silent"], watched=head["watched"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def write_snapshot(file: str, snapshot: Snapshot, program: str) -> None:
+def write_snapshot(file: str, snapshot: RouteSnapshot, program: str) -> None:
     rows: Iterable[list[Any]] = ([skill.id, skill.name, skill.digest, skill.triggers] for skill in snapshot.skills)
     head = {
         "format": _FORMAT, "program": program, "state": snapshot.state, "silent": snapshot.is_silent,

@@ -28,7 +28,7 @@ class ModelApi(Protocol):
 
 
 class ChatCompletions:
-    paths = ("/chat/completions",)
+    paths: tuple[str, ...] = ("/chat/completions",)
 
     def system(self, body: Body) -> str:
         return "\n\n".join(_text(each["content"]) for each in body["messages"] if each["role"] in ("system", "developer"))
@@ -85,7 +85,7 @@ class ChatCompletions:
 
 
 class Responses:
-    paths = ("/responses",)
+    paths: tuple[str, ...] = ("/responses",)
 
     def system(self, body: Body) -> str:
         said = [body["instructions"]] if body.get("instructions") else []
@@ -166,7 +166,7 @@ class Responses:
 
 
 class Messages:
-    paths = ("/messages",)
+    paths: tuple[str, ...] = ("/messages",)
 
     def system(self, body: Body) -> str:
         return _text(body.get("system") or "")
@@ -231,7 +231,7 @@ class Messages:
 
 
 class GenerateContent:
-    paths = (":generateContent", ":streamGenerateContent")
+    paths: tuple[str, ...] = (":generateContent", ":streamGenerateContent")
 
     def system(self, body: Body) -> str:
         return self._text(body.get("systemInstruction") or {})

@@ -29,8 +29,8 @@ class Machine:
         (place / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {description}\n{more}---\n# {name}\n")
         return place
 
-    def run(self, *words: str, stdin: str = "", status: int = 0, **variables: str) -> str:
-        environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **variables}
+    def run(self, *words: str, stdin: str = "", status: int = 0) -> str:
+        environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
         command = [str(Path(sys.executable).parent / "metier"), *words]
         done = subprocess.run(
             command, input=stdin, cwd=self.project, env=environment, capture_output=True, text=True, check=False
@@ -38,9 +38,9 @@ class Machine:
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout if status == 0 else done.stderr
 
-    def ask(self, prompt: str = PROMPT, *, agent: str = "claude-code", session: str = "", **variables: str) -> str:
+    def ask(self, prompt: str = PROMPT, *, agent: str = "claude-code", session: str = "") -> str:
         payload = json.dumps({"prompt": prompt, "cwd": str(self.project), "session_id": session})
-        return self.run("hook", "run", agent, stdin=payload, **variables)
+        return self.run("hook", "run", agent, stdin=payload)
 
 
 @pytest.fixture
@@ -85,7 +85,8 @@ def test_a_prompt_is_answered_and_an_unrelated_one_is_not(machine: Machine) -> N
 def test_a_skill_is_named_once_in_a_conversation(machine: Machine) -> None:
     machine.run("hook", "install")
     assert machine.ask(session="one")
-    eventually(lambda: any((machine.home / ".metier" / "router" / "conversations").glob("*")), "the refresh")
+    folder = machine.home / ".metier" / "router" / "conversations"
+    eventually(lambda: any(file.read_text() for file in folder.glob("[0-9a-f]*")), "the record")
     assert machine.ask(session="one") == ""
     assert machine.ask(session="two")
 

@@ -105,7 +105,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "install": ("metier.cli.hook.install:install", "Add the hook to your agents."),
         "status": ("metier.cli.hook.status:status", "Show which agents have the hook, and what it sees."),
         "uninstall": ("metier.cli.hook.uninstall:uninstall", "Remove the hook from your agents."),
-        "run": ("metier.cli.hook.help:run", "Answer one prompt; agents start this."),
+        "run": ("metier.cli.hook.run:run", "Answer one prompt; agents start this."),
     },
     "mcp": {
         "serve": ("metier.cli.mcp.serve:serve", "Serve your skills; `metier mcp` alone does the same."),

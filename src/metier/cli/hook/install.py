@@ -28,8 +28,9 @@ def install(app: App, *, agents: tuple[str, ...], project: bool, dry_run: bool) 
     """Add the hook to your agents, or to those named.
 
     For each prompt the agent then asks metier which of the skills that it can see fits. If one does, its name and how to load
-    it are added to the prompt, in at most 80 tokens; otherwise nothing is. The rest of the agent's file stays as it is, and `metier hook uninstall` restores it. To switch the hook off in one project, set
-    router.enabled = false in its .metier/config.toml.
+    it are added to the prompt, in at most 80 tokens; otherwise nothing is. The rest of the agent's file stays as it is, and
+    `metier hook uninstall` restores it. To switch the hook off in one project, set router.enabled = false in its
+    .metier/config.toml.
     """
     names = hook_agents(app, agents)
     if not names:

@@ -8,7 +8,7 @@ from typing import Any
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal
 from metier.hosts import PROMPT_HOOKS, detect_hosts
 from metier.install import HookState, hook_command
 
@@ -51,4 +51,4 @@ def _lines(rows: Sequence[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
         seen = f"{row['skills']} skill{'' if row['skills'] == 1 else 's'} visible here"
         off = "" if row["enabled"] else ", switched off by router.enabled"
         other = ", by another installation of metier" if HookState.OTHER_COMMAND in (row["user"], row["project"]) else ""
-        yield one_line(f"{name}installed ({', '.join(places)}), {seen}{off}{other}")
+        yield f"{name}installed ({', '.join(places)}), {seen}{off}{other}"
