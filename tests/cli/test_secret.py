@@ -156,10 +156,10 @@ def test_a_variable_that_looks_like_a_secret_leads_to_the_command(shell: Shell) 
 
 def test_a_passphrase_from_the_environment_locks_and_unlocks(shell: Shell) -> None:
     caller(shell)
-    locked = {"METIER_SECRETS_STORE": "passphrase", "METIER_SECRETS_PASSPHRASE": "correct horse"}
     file = shell.project / "value"
     file.write_text("s3cret-value")
-    shell("secret", "set", "API_KEY", "--stdin", stdin=str(file), **locked).ok()
+    shell("secret", "set", "API_KEY", "--stdin", stdin=str(file), METIER_SECRETS_STORE="passphrase",
+          METIER_SECRETS_PASSPHRASE="correct horse").ok()  # fmt: skip
     assert "s3cret" not in json.dumps(json.loads((shell.metier / "secrets.json").read_text()))
     run = ("skill", "run", "caller", "go", "--secret", "API_KEY")
     assert shell(*run, METIER_SECRETS_PASSPHRASE="correct horse").ok().out == "[API_KEY]\n"

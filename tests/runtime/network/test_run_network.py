@@ -150,7 +150,11 @@ def test_a_body_and_a_query_get_the_value_if_asked_in_one_piece_and_in_chunks(tm
         "u.urlopen(url, data=b'y' * 3_000_000 + key.encode()).read()\n"
     )
     outcome = run(
-        tmp_path, python(source), f"https://{api.host}/v1", hosts=(api.host,), masked=(key(api.host, places=SecretPlace),)
+        tmp_path,
+        python(source),
+        f"https://{api.host}/v1",
+        hosts=(api.host,),
+        masked=(key(api.host, places=tuple(SecretPlace)),),
     )
     assert outcome.ok, outcome
     small, chunked, large = api.seen

@@ -24,7 +24,7 @@ KEY = StoredSecret(name="API_KEY", skill="weather", hosts=("api.example.com",))
 @pytest.fixture
 def no_keyring() -> object:
     before = keyring.get_keyring()
-    keyring.set_keyring(fail.Keyring())
+    keyring.set_keyring(fail.Keyring())  # type: ignore[no-untyped-call]
     yield None
     keyring.set_keyring(before)
 
