@@ -86,7 +86,15 @@ def test_without_a_keyring_the_file_is_used(file: str, no_keyring: object) -> No
         SecretStore(file, kind=VaultKind.KEYRING).set(KEY, VALUE)
 
 
-def test_with_a_keyring_the_value_is_in_it_and_goes_with_the_secret(file: str, real_keyring: PlaintextKeyring) -> None:
+def test_a_keyring_that_is_a_file_in_clear_is_used_only_if_named(file: str, real_keyring: PlaintextKeyring) -> None:
+    assert SecretStore(file).set(KEY, VALUE) is VaultKind.FILE
+    assert SecretStore(file, kind=VaultKind.KEYRING).set(KEY, VALUE) is VaultKind.KEYRING
+
+
+def test_with_a_keyring_the_value_is_in_it_and_goes_with_the_secret(
+    file: str, real_keyring: PlaintextKeyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlaintextKeyring, "priority", 5.0)
     assert SecretStore(file).set(KEY, VALUE) is VaultKind.KEYRING
     [row] = json.loads(Path(file).read_text(encoding="utf-8"))["secrets"]
     assert real_keyring.get_password("metier", row["sealed"]) is not None

@@ -15,7 +15,7 @@ from metier.spec import parse_host
 from metier.values import dataclass, field, replace
 
 from .stored_secret import StoredSecret
-from .vaults import AskPassphrase, KeyringVault, PassphraseVault, PlainVault, Vault, VaultKind, find_keyring
+from .vaults import AskPassphrase, KeyringVault, PassphraseVault, PlainVault, Vault, VaultKind, find_keyring, has_system_keyring
 
 __all__ = ["SecretStore"]
 
@@ -65,7 +65,7 @@ class SecretStore:
         secret = replace(secret, hosts=hosts)
         with file_lock(self.file):
             contents = self._read()
-            kind = self._kind or (VaultKind.KEYRING if find_keyring() else VaultKind.FILE)
+            kind = self._kind or (VaultKind.KEYRING if has_system_keyring() else VaultKind.FILE)
             vault = self._vault(kind, contents)
             row = _Row(secret=secret, vault=kind, sealed=vault.seal(secret, value))
             old = [each for each in contents.rows if _key(each.secret) == _key(secret)]

@@ -17,10 +17,21 @@ from .stored_secret import StoredSecret
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
-__all__ = ["AskPassphrase", "KeyringVault", "PassphraseVault", "PlainVault", "Vault", "VaultKind", "find_keyring"]
+__all__ = [
+    "AskPassphrase",
+    "KeyringVault",
+    "PassphraseVault",
+    "PlainVault",
+    "Vault",
+    "VaultKind",
+    "find_keyring",
+    "has_system_keyring",
+]
 
 _SERVICE = "metier"
 _SALT_BYTES, _NONCE_BYTES, _KEY_BYTES = 16, 12, 32
+_SYSTEM_PRIORITY = 1.0
+"""The library recommends backends of this priority or more."""
 _COST, _BLOCK = 1 << 15, 8
 
 AskPassphrase = Callable[[bool], str]
@@ -170,6 +181,17 @@ def find_keyring() -> KeyringBackend | None:
     if isinstance(backend, fail.Keyring | null.Keyring):
         return None
     return None if isinstance(backend, chainer.ChainerBackend) and not backend.backends else backend
+
+
+def has_system_keyring() -> bool:
+    """Returns True for a keyring of the system. Files in clear, which some packages add to the library, do not count."""
+    backend = find_keyring()
+    if backend is None:
+        return False
+    from keyring.backends import chainer
+
+    first = backend.backends[0] if isinstance(backend, chainer.ChainerBackend) else backend
+    return float(first.priority) >= _SYSTEM_PRIORITY
 
 
 def _bound(secret: StoredSecret) -> str:
