@@ -251,6 +251,74 @@ def test_a_server_of_the_script_itself_is_reached_without_the_proxy(tmp_path: Pa
     assert outcome.connections == ()
 
 
+def test_a_value_that_breaks_the_request_is_not_quoted_to_the_script(tmp_path: Path, api: ApiServer) -> None:
+    source = (
+        "import os, sys, urllib.error, urllib.request as u\n"
+        "try:\n"
+        "    u.urlopen(u.Request(sys.argv[1], headers={'X-Key': os.environ['API_KEY']}))\n"
+        "except urllib.error.HTTPError as error:\n"
+        "    print(error.code, error.read()[::-1])\n"
+    )
+    broken = MaskedSecret(name="API_KEY", value="first line\r\nsecond: line", hosts=(api.host,))
+    outcome = run(tmp_path, python(source), f"https://{api.host}/", hosts=(api.host,), masked=(broken,))
+    assert outcome.stdout.startswith("400 "), outcome
+    assert "line second"[::-1] not in outcome.stdout
+    assert "dnoces" not in outcome.stdout
+    assert api.seen == []
+
+
+BROKEN = (
+    b"GET http://[::1 HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"\x16\x03\x01\x00\x00",
+    b"\x16" * 70000,
+    b"PRI * HTTP/2.0\r\n\r\n",
+    b"CONNECT \xff HTTP/1.1\r\n\r\n",
+    b"CONNECT a:99999999 HTTP/1.1\r\n\r\n",
+    b"\0" * 100,
+)
+
+
+@pytest.mark.parametrize("data", BROKEN, ids=range(len(BROKEN)))
+def test_broken_requests_are_answered_or_closed_and_print_nothing(
+    tmp_path: Path, data: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = (
+        "import socket\n"
+        "for port in (3128, 80, 443):\n"
+        "    link = socket.create_connection(('127.0.0.1', port))\n"
+        f"    link.sendall({data!r})\n"
+        "    link.shutdown(socket.SHUT_WR)\n"
+        "    try:\n"
+        "        while link.recv(4096): pass\n"
+        "    except OSError: pass\n"
+        "print('done')\n"
+    )
+    outcome = run(tmp_path, python(source), hosts=("example.com",))
+    assert outcome.stdout == "done\n", outcome
+    assert all(each.decision is not ConnectionDecision.ALLOWED for each in outcome.connections)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_strict_client_accepts_the_certificates_of_the_run() -> None:
+    import socket
+    import ssl
+    import threading
+
+    from metier.runtime.network.authority import RunAuthority
+
+    authority = RunAuthority()
+    context = ssl.create_default_context(cadata=authority.certificate.decode())
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    for host in ("api.example.com", "127.0.0.1", "::1"):
+        ours, theirs = socket.socketpair()
+        server = authority.context(host)
+        thread = threading.Thread(target=lambda link=ours, made=server: made.wrap_socket(link, server_side=True).close())
+        thread.start()
+        with context.wrap_socket(theirs, server_hostname=host) as client:
+            assert client.selected_alpn_protocol() is None
+        thread.join()
+
+
 def test_the_bundled_web_scraping_reads_a_granted_page_and_no_other(api: ApiServer) -> None:
     permissions = Permissions(policy=Policy.of(allow=[f"Network(localhost:{api.server_port})"]))
     session = Session(

@@ -42,8 +42,8 @@ class HttpSession:
         try:
             while self._serve_one():
                 self._below.start_next_cycle()
-        except h11.ProtocolError as error:
-            self._refuse(400, f"not valid HTTP: {error}")
+        except (h11.ProtocolError, ValueError):
+            self._refuse(400, "the request is not valid HTTP")
         finally:
             if self._upstream:
                 self._proxy.forget(self._upstream.link)
@@ -65,9 +65,13 @@ class HttpSession:
             return self._refuse(502, f"cannot reach the host: {error}")
         try:
             return self._exchange(request, upstream, path)
-        except h11.RemoteProtocolError as error:
-            upstream.record.note = upstream.record.note or f"not valid HTTP: {error}"
-            return self._refuse(502, f"the host's answer is not valid HTTP: {error}")
+        except h11.LocalProtocolError:
+            # Without the error's text, which quotes the header, and so the value of a secret with a line break in it.
+            upstream.record.failed = "with its secret the request is not valid HTTP"
+            return self._refuse(400, upstream.record.failed)
+        except h11.RemoteProtocolError:
+            upstream.record.failed = "the request or its answer is not valid HTTP"
+            return self._refuse(502, upstream.record.failed)
 
     def _connect(self, request: h11.Request) -> None:
         host, port = _authority(request.target.decode("latin-1"), 443)

@@ -311,6 +311,8 @@ class Proxy:
                 HttpSession(self, client, port=port).serve()
         except (OSError, NotGrantedError):
             pass  # it is in the records
+        except Exception as error:  # a script sends what it likes, and must not make the caller print a traceback
+            self.record("?", port, refused=f"the proxy failed: {type(error).__name__}")
         finally:
             self.forget(client)
 
