@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ToolCalled,
     )
     from .health import HealthCheck, check_health
-    from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace, check_secret_name
+    from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
-    from .secrets.needs import NeededVariable, is_secret_name, needed_variables
+    from .secrets.names import check_secret_name, is_secret_name
+    from .secrets.needs import NeededVariable, needed_variables
     from .secrets.store import SecretStore
     from .secrets.stored_secret import MemorySecrets, SecretSource, StoredSecret
     from .secrets.vaults import VaultKind
@@ -118,9 +119,9 @@ _EXPORTS = {
         "ConnectionDecision",
         "MaskedSecret",
         "SecretPlace",
-        "check_secret_name",
     ),
-    "metier.runtime.secrets.needs": ("NeededVariable", "is_secret_name", "needed_variables"),
+    "metier.runtime.secrets.names": ("check_secret_name", "is_secret_name"),
+    "metier.runtime.secrets.needs": ("NeededVariable", "needed_variables"),
     "metier.runtime.secrets.store": ("SecretStore",),
     "metier.runtime.secrets.stored_secret": ("MemorySecrets", "SecretSource", "StoredSecret"),
     "metier.runtime.secrets.vaults": ("VaultKind",),

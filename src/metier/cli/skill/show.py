@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,8 +25,10 @@ from metier.errors import (
     UnavailableError,
     UsageError,
 )
-from metier.runtime import NeededVariable, needed_variables
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, OwnFiles, estimate_tokens, load
+
+if TYPE_CHECKING:
+    from metier.runtime import NeededVariable
 
 __all__ = ["show", "skill_page"]
 
@@ -208,6 +210,9 @@ def _needed(app: App, files: Files, entry: Entry) -> list[tuple[NeededVariable, 
     """Returns the variables that its scripts need, and whether a secret for each is stored."""
     if entry.state is State.SKIPPED or entry.source is Source.MCP:
         return []
+    # Imported here: a page without scripts does not pay for reading them.
+    from metier.runtime import needed_variables
+
     skill = load(files, folder=entry.folder.rpartition("/")[2])
     secrets = app.sessions.secrets
     return [(each, secrets.find(entry.name, each.name) is not None) for each in needed_variables(skill)]

@@ -6,7 +6,7 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace, check_secret_name
+    from .connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace
     from .hosts import GrantedHosts
     from .run_network import RunNetwork
 
@@ -16,7 +16,6 @@ _EXPORTS = {
         "ConnectionDecision",
         "MaskedSecret",
         "SecretPlace",
-        "check_secret_name",
     ),
     "metier.runtime.network.hosts": ("GrantedHosts",),
     "metier.runtime.network.run_network": ("RunNetwork",),
@@ -28,7 +27,6 @@ __all__ = [
     "MaskedSecret",
     "RunNetwork",
     "SecretPlace",
-    "check_secret_name",
 ]
 
 if not TYPE_CHECKING:  # a type checker reads the imports above and finds a misspelled name

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
-from metier.errors import UsageError
 from metier.values import dataclass, field
 
-__all__ = ["Connection", "ConnectionDecision", "MaskedSecret", "SecretPlace", "check_secret_name"]
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+__all__ = ["Connection", "ConnectionDecision", "MaskedSecret", "SecretPlace"]
 
 
 class ConnectionDecision(StrEnum):
@@ -52,12 +48,3 @@ class MaskedSecret:
     hosts: tuple[str, ...]
     """Host patterns, as in `ScriptRun.hosts`."""
     places: tuple[SecretPlace, ...] = (SecretPlace.HEADERS,)
-
-
-def check_secret_name(name: str) -> str:
-    """Returns the name, or raises UsageError if no environment variable can have it."""
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name[:80]!r} is not a name for a secret", hint="use letters, digits and _, as for an environment variable"
-        )
-    return name

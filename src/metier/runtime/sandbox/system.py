@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from metier.errors import RefusedError
+from metier.runtime.secrets.names import is_secret_name
 
 __all__ = ["DEVICES", "PATH", "environment", "masked", "readable", "system_links"]
 
@@ -32,7 +33,6 @@ _FORBIDDEN = re.compile(
     r"(?:LD_|DYLD_|PYTHON|GIT_|DBUS_|BASH_FUNC_).*|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|SSH_AUTH_SOCK|PERL5(?:LIB|OPT)"
     r"|RUBY(?:OPT|LIB)|SHELLOPTS|BASHOPTS|PS4|IFS|CDPATH|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|PATH|HOME|TMPDIR|SKILL_DIR"
 )
-_SECRET = re.compile(r"(?:.*_)?(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS?)", re.IGNORECASE)
 
 
 def readable() -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def environment(
             raise RefusedError(f"scripts cannot get the variable {name}", rule="environment",
                           hint="it changes how programs start; pass the value as an argument")  # fmt: skip
     for name in allowed:
-        if _SECRET.fullmatch(name):
+        if is_secret_name(name):
             raise RefusedError(f"{name} looks like a secret", rule="environment",
                           hint=f"run `metier secret set {name}`; in Python, pass it in ScriptRun.secrets")  # fmt: skip
     clean = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch, "SKILL_DIR": skill}

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from metier.errors import NotFoundError, RefusedError
 from metier.runtime import events
-from metier.runtime.network.connections import MaskedSecret, check_secret_name
+from metier.runtime.network.connections import MaskedSecret
 from metier.runtime.policy.grants import NETWORK, SECRET, secret_argument
 from metier.runtime.policy.patterns import ToolRequest
 from metier.runtime.policy.permissions import PolicyVerdict, Requester
+from metier.runtime.secrets.names import check_secret_name
 from metier.runtime.secrets.needs import needed_variables
 from metier.runtime.secrets.stored_secret import StoredSecret
 from metier.spec import Skill, parse_host

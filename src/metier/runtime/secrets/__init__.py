@@ -6,14 +6,16 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .needs import NeededVariable, is_secret_name, needed_variables
+    from .names import check_secret_name, is_secret_name
+    from .needs import NeededVariable, needed_variables
     from .redaction import redact
     from .store import SecretStore
     from .stored_secret import MemorySecrets, SecretSource, StoredSecret
     from .vaults import VaultKind
 
 _EXPORTS = {
-    "metier.runtime.secrets.needs": ("NeededVariable", "is_secret_name", "needed_variables"),
+    "metier.runtime.secrets.names": ("check_secret_name", "is_secret_name"),
+    "metier.runtime.secrets.needs": ("NeededVariable", "needed_variables"),
     "metier.runtime.secrets.redaction": ("redact",),
     "metier.runtime.secrets.store": ("SecretStore",),
     "metier.runtime.secrets.stored_secret": ("MemorySecrets", "SecretSource", "StoredSecret"),
@@ -26,6 +28,7 @@ __all__ = [
     "SecretStore",
     "StoredSecret",
     "VaultKind",
+    "check_secret_name",
     "is_secret_name",
     "needed_variables",
     "redact",

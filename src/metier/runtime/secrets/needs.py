@@ -12,12 +12,11 @@ from metier.runtime.scripts.script import script_paths
 from metier.spec import Skill
 from metier.values import dataclass
 
-__all__ = ["NeededVariable", "is_secret_name", "needed_variables"]
+from .names import is_secret_name
+
+__all__ = ["NeededVariable", "needed_variables"]
 
 _LARGEST = 256 * 1024
-_SECRET = re.compile(
-    r"(?:.*_)?(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|PAT|AUTH)(?:_ID|_BASE64|_JSON)?", re.IGNORECASE
-)
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _READS = re.compile(
     rf"""(?x) \b(?:os\.)?environ(?:\.(?:get|pop|setdefault)\(|\[)\s*["']({_NAME})["'] | \bgetenv\(\s*["']({_NAME})["']
@@ -35,10 +34,6 @@ class NeededVariable:
     name: str
     where: str
     """The place that names it: metadata.env, compatibility, or the path of a script."""
-
-
-def is_secret_name(name: str) -> bool:
-    return _SECRET.fullmatch(name) is not None
 
 
 def needed_variables(skill: Skill) -> tuple[NeededVariable, ...]:

@@ -9,11 +9,12 @@ import stat
 from typing import Any
 
 from metier.errors import ConfigError, NotFoundError, UnavailableError
-from metier.runtime.network.connections import SecretPlace, check_secret_name
+from metier.runtime.network.connections import SecretPlace
 from metier.sources import file_lock, read_regular, replace_text
 from metier.spec import parse_host
 from metier.values import dataclass, field, replace
 
+from .names import check_secret_name
 from .stored_secret import StoredSecret
 from .vaults import AskPassphrase, KeyringVault, PassphraseVault, PlainVault, Vault, VaultKind, find_keyring, has_system_keyring
 
