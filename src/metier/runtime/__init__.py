@@ -45,6 +45,8 @@ if TYPE_CHECKING:
         Question,
         parse_patterns,
     )
+    from .containers.engine import ContainerOptions, EngineKind
+    from .containers.runner import ContainerRunner
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from .session_options import (
         LazyRunner,
         LazySelector,
+        RunnerKind,
         ScriptChecker,
         ScriptRunner,
         SessionOptions,
@@ -130,6 +133,8 @@ _EXPORTS = {
         "PolicyVerdict",
         "parse_patterns",
     ),
+    "metier.runtime.containers.engine": ("ContainerOptions", "EngineKind"),
+    "metier.runtime.containers.runner": ("ContainerRunner",),
     "metier.runtime.sandbox.isolation": (
         "Guard",
         "Isolation",
@@ -157,6 +162,7 @@ _EXPORTS = {
         "LazyRunner",
         "LazySelector",
         "SessionOptions",
+        "RunnerKind",
         "ScriptChecker",
         "ScriptRunner",
         "SkillSelector",
@@ -217,7 +223,10 @@ __all__ = [
     "Approvals",
     "BadArgumentsError",
     "Budgets",
+    "ContainerOptions",
+    "ContainerRunner",
     "Database",
+    "EngineKind",
     "Event",
     "EventBus",
     "FileApprovals",
@@ -244,6 +253,7 @@ __all__ = [
     "RemoteFiles",
     "ResourceRead",
     "Runner",
+    "RunnerKind",
     "Schema",
     "ScriptChecker",
     "ScriptFinished",

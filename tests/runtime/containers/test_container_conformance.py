@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from metier.runtime import ScriptRunner
-from metier.runtime.containers import ContainerRunner
+from metier.runtime import ContainerOptions, ContainerRunner, EngineKind, ScriptRunner
 from metier.testing import RunnerConformance
+from runtime.containers.image import local_image
 
-BEST = ContainerRunner().best()
+PODMAN = ContainerRunner(ContainerOptions(engine=EngineKind.PODMAN)).best()
+with_podman = pytest.mark.skipif(PODMAN is None, reason="podman does not work here, see `metier doctor`")
 
 
-@pytest.mark.skipif(BEST is None, reason="this machine has no container engine that works")
+@with_podman
 class TestContainerRunner(RunnerConformance):
     def new_runner(self) -> ScriptRunner:
-        return ContainerRunner()
+        return ContainerRunner(ContainerOptions(engine=EngineKind.PODMAN))
+
+
+@with_podman
+class TestContainerRunnerWithImage(RunnerConformance):
+    image = ""
+
+    @pytest.fixture(scope="class", autouse=True)
+    def _image(self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        with local_image(["podman"], tmp_path_factory.mktemp("image")) as name:
+            request.cls.image = name
+            yield
+
+    def new_runner(self) -> ScriptRunner:
+        return ContainerRunner(ContainerOptions(engine=EngineKind.PODMAN, image=self.image))

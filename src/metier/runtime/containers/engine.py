@@ -89,7 +89,7 @@ def check_image(options: ContainerOptions) -> None:
         raise RefusedError(
             f"the image {image!r} is not named by a digest",
             rule="image",
-            hint="use NAME@sha256:…, or set sandbox.allow_tags to true",
+            hint="use NAME@sha256:..., or `metier config set sandbox.allow_tags true`",
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -51,6 +52,7 @@ _PODMAN_OPTIONS = (
 )
 _INSTALL = "install podman (Debian, Ubuntu: apt install podman; Fedora: dnf install podman)"
 _CLIENT_SECONDS = 30
+_NO_IMAGE = re.compile("image not known|no such image|unable to find image", re.IGNORECASE)
 _PROBED: dict[tuple[ContainerOptions, EngineKind], tuple[ProbeResult, Engine | None]] = {}
 """As for `Runner`: a probe starts a container."""
 _PROBING = threading.Lock()
@@ -95,7 +97,7 @@ class ContainerRunner:
         try:
             report = await send_request(request)
         except (EOFError, ConnectionError) as error:
-            await asyncio.to_thread(self._sweep, engine)
+            await asyncio.to_thread(self._remove, engine, os.path.basename(str(request["base"])))
             raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
         if "cannot_start" in report:
             raise UnavailableError(
@@ -119,12 +121,13 @@ class ContainerRunner:
         )
 
     def _required_engine(self, run: ScriptRun) -> Engine:
+        check_image(self._options)
         found = self._engine()
         if found and found[0].isolation.level.strength >= run.limits.require.strength:
             return found[1]
         failed = [result for result in self.probe_results() if not result.works]
         raise RefusedError(
-            "no container engine can run scripts on this machine: " + "; ".join(result.reason for result in failed),
+            "no container engine can run scripts on this machine: " + "; ".join(dict.fromkeys(result.reason for result in failed)),
             rule="sandbox",
             hint=next((result.fix for result in failed if result.fix), "see `metier doctor`"),
         )
@@ -169,7 +172,7 @@ class ContainerRunner:
         if this_architecture() is None:
             return f"{kind}: no system call filter for {os.uname().machine}", "use x86_64 or aarch64"
         if kind is EngineKind.DOCKER and not self._options.image:
-            return "docker needs an image", "set sandbox.image to NAME@sha256:…, or install podman"
+            return "docker needs an image", f"set sandbox.image to NAME@sha256:..., or {_INSTALL}"
         try:
             check_image(self._options)
         except RefusedError as error:
@@ -188,21 +191,22 @@ class ContainerRunner:
             command = self._interpreters.command(run.script, data, network=False)
             return send_request_sync(self._plan(engine, run, run.script, data, command))
 
-        failed = ProbeResult(isolation=claimed, works=False, fix=self._fix(engine))
+        image, fix = self._options.image, f"check whether `{' '.join(engine.words)} run` works on this machine"
+        failed = ProbeResult(isolation=claimed, works=False, fix=fix)
         try:
             seen, report = run_canary(execute)
         except (MetierError, OSError, EOFError, ValueError) as error:
-            return replace(failed, reason=f"{engine.kind}: {_last_of(str(error)) or type(error).__name__}")
+            reason = _last_of(str(error)) or type(error).__name__
+            if image and _NO_IMAGE.search(reason):
+                return replace(
+                    failed, reason=f"{engine.kind}: the image {image} is not on this machine", fix=f"run `{engine.kind} pull {image}`"
+                )
+            return replace(failed, reason=f"{engine.kind}: {reason}")
         if escaped := list(leaks(seen)):
             return replace(failed, reason=f"{engine.kind}: the canary escaped: {', '.join(escaped)}")
         if seen.get("scratch") != "yes":
             return replace(failed, reason=f"{engine.kind}: the scratch folder is not writable")
         return ProbeResult(isolation=self._isolation(engine, report), works=True)
-
-    def _fix(self, engine: Engine) -> str:
-        image = self._options.image
-        pulled = f"run `{engine.kind} pull {image}` first, and " if image else ""
-        return f"{pulled}check whether `{' '.join(engine.words)} run` works on this machine; see docs/runners.md"
 
     def _isolation(self, engine: Engine, report: Mapping[str, object]) -> Isolation:
         return container_isolation(
@@ -210,10 +214,11 @@ class ContainerRunner:
         )
 
     def _sweep(self, engine: Engine) -> None:
-        """Removes the containers of runs whose supervisor was killed, and their folders."""
+        """Removes the containers of runs whose supervisor was killed. The spawner removes their folders."""
         above = runs_folder(self._options)
-        scratch.remove_abandoned(above)
-        names = [name for name in self._names(engine, above) if _is_abandoned(f"{above}/{name}")]
+        self._remove(engine, *(name for name in self._names(engine, above) if _is_abandoned(f"{above}/{name}")))
+
+    def _remove(self, engine: Engine, *names: str) -> None:
         if names:
             self._client(remove_words(engine, *names))
 
@@ -252,14 +257,13 @@ def _asked(run: ScriptRun) -> Iterator[str]:
 
 
 def _is_abandoned(folder: str) -> bool:
+    """Returns True if no supervisor holds the folder of the run any more."""
     if not os.path.exists(folder):
         return True
     lock = lock_if_abandoned(folder)
-    if lock is None:
-        return False
-    scratch.remove(folder)
-    os.close(lock)
-    return True
+    if lock is not None:
+        os.close(lock)
+    return lock is not None
 
 
 def _last_line(report: SupervisorReport) -> str:
