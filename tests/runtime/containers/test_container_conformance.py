@@ -25,9 +25,9 @@ class TestContainerRunnerWithImage(RunnerConformance):
     image = ""
 
     @pytest.fixture(scope="class", autouse=True)
-    def _image(self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-        with local_image(["podman"], tmp_path_factory.mktemp("image")) as name:
-            request.cls.image = name
+    @classmethod
+    def _image(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        with local_image(["podman"], tmp_path_factory.mktemp("image")) as cls.image:
             yield
 
     def new_runner(self) -> ScriptRunner:

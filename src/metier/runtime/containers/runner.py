@@ -65,12 +65,13 @@ class ContainerRunner:
         self,
         options: ContainerOptions | None = None,
         *,
-        interpreters: Interpreters | None = None,
+        interpreters: Interpreters | ImageInterpreters | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._options = options or ContainerOptions()
         self._environment = dict(os.environ if environment is None else environment)
-        self._interpreters = ImageInterpreters() if self._options.image else interpreters or Interpreters()
+        own: Interpreters | ImageInterpreters = interpreters or Interpreters()
+        self._interpreters = ImageInterpreters() if self._options.image else own
 
     def probe_results(self) -> tuple[ProbeResult, ...]:
         """Probes each engine that may be used."""
