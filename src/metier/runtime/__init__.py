@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .activation import ActivatedBy, Activation, ActivationMode, ActiveSkill
     from .async_bridge import in_thread, wait_for
+    from .containers.engine import ContainerOptions, EngineKind
+    from .containers.runner import ContainerRunner
     from .database import Database
     from .events import (
         ActionRefused,
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
         Question,
         parse_patterns,
     )
-    from .containers.engine import ContainerOptions, EngineKind
-    from .containers.runner import ContainerRunner
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters

@@ -101,7 +101,23 @@ class RunnerConformance:
 
     def test_arguments_arrive_as_they_are(self, tmp_path: Path) -> None:
         if self.executes:
-            words = ("", " ", "it's", '"', "$HOME", "`id`", "$(id)", "a\nb", "\\", "--", "-c", "*", "é\u2028", "\x1b[0m", "a;b|c&d")
+            words = (
+                "",
+                " ",
+                "it's",
+                '"',
+                "$HOME",
+                "`id`",
+                "$(id)",
+                "a\nb",
+                "\\",
+                "--",
+                "-c",
+                "*",
+                "é\u2028",
+                "\x1b[0m",
+                "a;b|c&d",
+            )
             found = self._run(tmp_path, "import json, sys\nprint(json.dumps(sys.argv[1:]))\n", arguments=words)
             assert tuple(json.loads(found.stdout)) == words
 
@@ -214,16 +230,15 @@ class RunnerConformance:
             limits = Limits(memory_bytes=128 << 20, processes=16, seconds=60)
             assert not self._run(tmp_path, "held = bytearray(b'x') * (512 << 20)\n", limits=limits).ok
             forks = (
-                "import subprocess, sys, time\nheld = [subprocess.Popen(['sleep', '60']) for _ in range(64)]\n"
-                "time.sleep(60)\n"
+                "import subprocess, sys, time\nheld = [subprocess.Popen(['sleep', '60']) for _ in range(64)]\ntime.sleep(60)\n"
             )
             assert not self._run(tmp_path, forks, limits=limits).ok
 
     def test_no_process_outlives_the_run(self, tmp_path: Path) -> None:
         if self.executes:
             source = (
-                "import subprocess\n"
-                "subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+                "import subprocess\nquiet = subprocess.DEVNULL\n"
+                "subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=quiet, stderr=quiet)\n"
                 "subprocess.Popen(['sleep', '600'], start_new_session=True)\nprint('left')\n"
             )
             found = self._run(tmp_path, source)  # it would wait for the second one's output
@@ -256,7 +271,8 @@ class RunnerConformance:
         skill = skill_folder(folder, "tried", files={"scripts/go.py": source})
         runner = self.new_runner()
         runs = [
-            ScriptRun(folder=str(skill), script="scripts/go.py", arguments=(str(number),), outputs=("mine",)) for number in range(6)
+            ScriptRun(folder=str(skill), script="scripts/go.py", arguments=(str(number),), outputs=("mine",))
+            for number in range(6)
         ]
         for number, found in enumerate(await asyncio.gather(*map(runner.run, runs))):
             assert (found.stdout, found.files[0].data) == (f"False {number}\n", str(number).encode())

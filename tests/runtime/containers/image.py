@@ -15,7 +15,9 @@ from pathlib import Path
 __all__ = ["local_image"]
 
 _COMMANDS = ("sh", "env", "sleep", "readlink", "cat", "id")
-_LEFT_OUT = re.compile(r"/(?:test|tests|site-packages|__pycache__|idlelib|tkinter|ensurepip|turtledemo|config-[^/]*)(?:/|$)|\.a$")
+_LEFT_OUT = re.compile(
+    r"/(?:test|tests|site-packages|__pycache__|idlelib|tkinter|ensurepip|turtledemo|config-[^/]*)(?:/|$)|\.a$"
+)
 
 
 @contextmanager
@@ -36,7 +38,10 @@ def _add_files(root: tarfile.TarFile) -> None:
     executable, library = Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib"))
     programs = {f"/bin/{name}": str(Path(f"/bin/{name}").resolve()) for name in _COMMANDS}
     programs["/usr/local/bin/python3"] = str(executable)
-    for target, source in {**programs, **{path: path for path in _libraries([*programs.values(), *_extensions(library)])}}.items():
+    for target, source in {
+        **programs,
+        **{path: path for path in _libraries([*programs.values(), *_extensions(library)])},
+    }.items():
         _add(root, source, target)
     root.add(library, f"usr/local/lib/{library.name}", filter=lambda each: None if _LEFT_OUT.search(f"/{each.name}") else each)
     for shared in Path(sys.base_prefix, "lib").glob("libpython*.so*"):
@@ -52,7 +57,11 @@ def _add(root: tarfile.TarFile, source: str, target: str) -> None:
 
 
 def _extensions(library: Path) -> list[str]:
-    return [str(path) for path in (library / "lib-dynload").glob("*.so") if re.match(r"_(?:struct|json|random|socket|posix|ctypes)|math|select|fcntl|resource|mmap", path.name)]
+    return [
+        str(path)
+        for path in (library / "lib-dynload").glob("*.so")
+        if re.match(r"_(?:struct|json|random|socket|posix|ctypes)|math|select|fcntl|resource|mmap", path.name)
+    ]
 
 
 def _libraries(programs: list[str]) -> set[str]:

@@ -19,7 +19,9 @@ from metier.testing import run_now, skill_folder
 from metier.values import replace
 
 PODMAN = ContainerOptions(engine=EngineKind.PODMAN)
-with_podman = pytest.mark.skipif(ContainerRunner(PODMAN).best() is None, reason="podman does not work here, see `metier doctor`")
+with_podman = pytest.mark.skipif(
+    ContainerRunner(PODMAN).best() is None, reason="podman does not work here, see `metier doctor`"
+)
 
 
 def script(folder: Path, source: str, name: str = "go.sh") -> ScriptRun:
@@ -126,6 +128,8 @@ def leftovers(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def test_the_first_run_of_a_process_removes_what_killed_ones_left(tmp_path: Path, leftovers: tuple[str, str]) -> None:
     used, gone = leftovers
     assert ContainerRunner(replace(PODMAN, temporary=str(tmp_path))).best()
-    listed = subprocess.run(["podman", "ps", "--all", "--format", "{{.Names}}"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["podman", "ps", "--all", "--format", "{{.Names}}"], capture_output=True, text=True, check=True
+    ).stdout
     assert used in listed.split()
     assert gone not in listed.split()

@@ -43,12 +43,18 @@ def test_a_client_gets_what_it_needs_to_find_its_server_and_no_secrets() -> None
 def test_every_container_is_confined(kind: EngineKind) -> None:
     engine = Engine(kind=kind, program=f"/usr/bin/{kind}", options=("--host=x",))
     words = run_words(
-        engine, RunFiles(base="/t/metier-0011223344556677"), image="i@sha256:x", mounts=(), limits=Limits(), interpreter="python3"
+        engine,
+        RunFiles(base="/t/metier-0011223344556677"),
+        image="i@sha256:x",
+        mounts=(),
+        limits=Limits(),
+        interpreter="python3",
     )
     assert words[:2] == [f"/usr/bin/{kind}", "--host=x"]
     text = " ".join(words)
-    for option in ("--rm", "--network none", "--read-only", "--cap-drop ALL", "no-new-privileges", "seccomp=/t/metier-", "--pull never",
-                   "--pids-limit 65", "--memory 1073741824", "--label metier.runs=/t", "--name metier-0011223344556677"):  # fmt: skip
+    confined = ("--rm", "--network none", "--read-only", "--cap-drop ALL", "no-new-privileges", "seccomp=/t/metier-")
+    limited = ("--pull never", "--pids-limit 65", "--memory 1073741824", "--label metier.runs=/t")
+    for option in (*confined, *limited, "--name metier-0011223344556677"):
         assert option in text, option
     assert not {"--privileged", "--pid", "--env"} & set(words)
     assert remove_words(engine, "a", "b")[-2:] == ["a", "b"]

@@ -10,7 +10,9 @@ import pytest
 from metier.runtime.containers.seccomp_profile import Condition, conditions, seccomp_profile
 from metier.runtime.sandbox.seccomp import AARCH64, X86_64, ArgumentTest, FilterOptions, denied_calls
 
-TESTS = {(call.name, call.when) for network in (False, True) for call in denied_calls(FilterOptions(network=network)) if call.when}
+TESTS = {
+    (call.name, call.when) for network in (False, True) for call in denied_calls(FilterOptions(network=network)) if call.when
+}
 
 
 def denies(condition: Condition, value: int) -> bool:

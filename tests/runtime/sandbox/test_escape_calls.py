@@ -204,8 +204,9 @@ def test_e41_fifty_runs_at_once_keep_to_themselves(stage: Stage) -> None:
     for number in range(50):
         level = LEVELS[number % len(LEVELS)]
         limits = {"open_files": 60 + number, "seconds": 60}
+        network = number % 3 == 0 and not IN_CONTAINERS
         asked = others[number % 5].run("echo", level, facts={"stay": 0.1}, arguments=(f"word-{number}",),
-                                       environment={"NUMBER": str(number)}, network=number % 3 == 0 and not IN_CONTAINERS, limits=limits)  # fmt: skip
+                                       environment={"NUMBER": str(number)}, network=network, limits=limits)  # fmt: skip
         runs.append((level, asked))
     outcomes = asyncio.run(all_of_them())
     homes = set()

@@ -15,7 +15,6 @@ from metier.errors import NotFoundError, RefusedError
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.script_run import Limits, Outcome, ScriptRun
 from metier.runtime.scripts.interpreters import Interpreters, ScriptCommand
-from metier.runtime.scripts.runner import Runner
 from runtime.sandbox.escape.runner_choice import runner_at
 from runtime.sandbox.escape.stage import Stage, at_every_level, note, scratch_folders, survivors
 

@@ -16,7 +16,6 @@ import pytest
 
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
-from metier.runtime.scripts.runner import Runner
 from runtime.sandbox.escape.runner_choice import IN_CONTAINERS, runner_at
 from runtime.sandbox.escape.stage import AVAILABLE, LEVELS, Stage, at_every_level, note, scratch_folders, survivors, wait_until
 

@@ -80,7 +80,16 @@ def run_words(
     words += ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--security-opt", "label=disable"]
     words += ["--security-opt", f"seccomp={files.profile}", *_limit_words(limits), *_memory_words(engine, files, limits)]
     if engine.kind is EngineKind.PODMAN:
-        words += ["--cgroupns", "private", "--pidfile", files.pid, "--no-hosts", "--http-proxy=false", "--image-volume", "ignore"]
+        words += [
+            "--cgroupns",
+            "private",
+            "--pidfile",
+            files.pid,
+            "--no-hosts",
+            "--http-proxy=false",
+            "--image-volume",
+            "ignore",
+        ]
         words += ["--read-only-tmpfs=false", "--timeout", str(math.ceil(limits.seconds) + _LAST_RESORT)]
         words += ["--security-opt", f"mask={':'.join(masked())}"] if masked() else []
     words += mount_words(mounts)

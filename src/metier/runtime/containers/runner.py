@@ -128,7 +128,8 @@ class ContainerRunner:
             return found[1]
         failed = [result for result in self.probe_results() if not result.works]
         raise RefusedError(
-            "no container engine can run scripts on this machine: " + "; ".join(dict.fromkeys(result.reason for result in failed)),
+            "no container engine can run scripts on this machine: "
+            + "; ".join(dict.fromkeys(result.reason for result in failed)),
             rule="sandbox",
             hint=next((result.fix for result in failed if result.fix), "see `metier doctor`"),
         )
@@ -200,7 +201,9 @@ class ContainerRunner:
             reason = _last_of(str(error)) or type(error).__name__
             if image and _NO_IMAGE.search(reason):
                 return replace(
-                    failed, reason=f"{engine.kind}: the image {image} is not on this machine", fix=f"run `{engine.kind} pull {image}`"
+                    failed,
+                    reason=f"{engine.kind}: the image {image} is not on this machine",
+                    fix=f"run `{engine.kind} pull {image}`",
                 )
             return replace(failed, reason=f"{engine.kind}: {reason}")
         if escaped := list(leaks(seen)):

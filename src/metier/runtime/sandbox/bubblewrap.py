@@ -16,7 +16,7 @@ _CANDIDATES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/cur
 
 
 def find(candidates: Iterable[str] = _CANDIDATES) -> str | None:
-    """Returns the first program that only root can change. PATH is not used: a program of the user could pose as the sandbox."""
+    """Returns the first program that only root can change. PATH is not used: another program could pose as the sandbox."""
     return next((path for path in candidates if _is_trusted(path)), None)
 
 

@@ -239,8 +239,11 @@ class ImageInterpreters:
         if kind == "python":
             wanted = declared_dependencies(data)
             if wanted and not network:
-                raise UnavailableError(f"the script declares dependencies ({', '.join(wanted[:5])}); installing them needs network access",
-                                  hint="install them in the image, and drop them from the script", retryable=False)  # fmt: skip
+                raise UnavailableError(
+                    f"the script declares dependencies ({', '.join(wanted[:5])}); installing them needs network access",
+                    hint="install them in the image, and drop them from the script",
+                    retryable=False,
+                )
             return ScriptCommand(kind=kind, words=("python3", "-I", "-B", "-c", _PYTHON))
         if kind == "typescript":
             return ScriptCommand(kind="node", words=("node",))  # 22.18 or later runs it

@@ -56,7 +56,12 @@ def note(row: str, level: IsolationLevel, held: str) -> None:
         who = "root" if os.geteuid() == 0 else "user"
         with open(file, "a", encoding="utf-8") as table:
             test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0]
-            table.write(json.dumps({"row": row, "level": "container" if IN_CONTAINERS else level, "held": held, "who": who, "test": test}) + "\n")
+            table.write(
+                json.dumps(
+                    {"row": row, "level": "container" if IN_CONTAINERS else level, "held": held, "who": who, "test": test}
+                )
+                + "\n"
+            )
 
 
 def survivors(nonce: str) -> list[int]:

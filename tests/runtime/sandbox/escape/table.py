@@ -65,7 +65,9 @@ def main() -> int:
         if row["test"] in failed or in_container or (row["who"] == "user" and any("as_user" in name for name in failed)):
             row["held"] = "FAILED"
     columns = list(dict.fromkeys((row["level"], row["who"]) for row in rows))
-    columns.sort(key=lambda column: (["namespace", "container", "landlock", "seatbelt", "limits", "off"].index(column[0]), column[1]))
+    columns.sort(
+        key=lambda column: (["namespace", "container", "landlock", "seatbelt", "limits", "off"].index(column[0]), column[1])
+    )
     print(f"| # | attempt | {' | '.join(f'{level} ({who})' for level, who in columns)} |")
     print(f"|---|---|{'---|' * len(columns)}")
     for row, what in ROWS.items():
