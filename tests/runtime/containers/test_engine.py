@@ -8,7 +8,7 @@ import pytest
 from metier.errors import RefusedError
 from metier.runtime import ContainerOptions, EngineKind, Limits
 from metier.runtime.containers.command_line import RunFiles, remove_words, run_words, start_line
-from metier.runtime.containers.engine import Engine, check_image, client_environment, find_engine
+from metier.runtime.containers.engine import ContainerEngine, check_image, client_environment, find_engine
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
@@ -41,7 +41,7 @@ def test_a_client_gets_what_it_needs_to_find_its_server_and_no_secrets() -> None
 
 @pytest.mark.parametrize("kind", EngineKind)
 def test_every_container_is_confined(kind: EngineKind) -> None:
-    engine = Engine(kind=kind, program=f"/usr/bin/{kind}", options=("--host=x",))
+    engine = ContainerEngine(kind=kind, program=f"/usr/bin/{kind}", options=("--host=x",))
     words = run_words(
         engine,
         RunFiles(base="/t/metier-0011223344556677"),

@@ -18,7 +18,7 @@ from metier.runtime.sandbox.system import PATH, masked
 from metier.runtime.script_run import Limits
 from metier.values import dataclass
 
-from .engine import Engine, EngineKind, within_own_limit
+from .engine import ContainerEngine, EngineKind, within_own_limit
 from .mounts import Mount, mount_words
 
 __all__ = ["LABEL", "READY", "RunFiles", "pid_words", "remove_words", "run_words", "start_line"]
@@ -71,7 +71,7 @@ class RunFiles:
 
 
 def run_words(
-    engine: Engine, files: RunFiles, *, image: str, mounts: Sequence[Mount], limits: Limits, interpreter: str
+    engine: ContainerEngine, files: RunFiles, *, image: str, mounts: Sequence[Mount], limits: Limits, interpreter: str
 ) -> list[str]:
     """Returns the whole command line. Without an image the root is the folder `files.root`."""
     words = [*engine.words, "--log-level", "error", "run", "--rm", "--interactive", "--name", files.name]
@@ -97,11 +97,11 @@ def run_words(
     return [*words, "env", "-i", f"PATH={PATH}", "sh", "-c", _WAIT, interpreter]
 
 
-def remove_words(engine: Engine, *names: str) -> list[str]:
+def remove_words(engine: ContainerEngine, *names: str) -> list[str]:
     return [*engine.words, "rm", "--force", *(["--time", "0", "--ignore"] if engine.kind is EngineKind.PODMAN else []), *names]
 
 
-def pid_words(engine: Engine, files: RunFiles) -> list[str]:
+def pid_words(engine: ContainerEngine, files: RunFiles) -> list[str]:
     """Returns the command that prints the id of the container's first process; none if the engine writes it to a file."""
     return [] if engine.kind is EngineKind.PODMAN else [*engine.words, "inspect", "--format", "{{.State.Pid}}", files.name]
 
@@ -149,7 +149,7 @@ def _limit_words(limits: Limits) -> list[str]:
     return [*words, "--memory-swap", str(limits.memory_bytes)]
 
 
-def _memory_words(engine: Engine, files: RunFiles, limits: Limits) -> list[str]:
+def _memory_words(engine: ContainerEngine, files: RunFiles, limits: Limits) -> list[str]:
     """Returns the file systems in memory: scratch, /dev/shm, and a /dev that cannot be written to."""
     size = limits.scratch_bytes
     words = ["--shm-size", str(size)]

@@ -11,7 +11,15 @@ from metier.errors import RefusedError
 from metier.runtime.sandbox import bubblewrap
 from metier.values import dataclass
 
-__all__ = ["ContainerOptions", "Engine", "EngineKind", "check_image", "client_environment", "find_engine", "within_own_limit"]
+__all__ = [
+    "ContainerEngine",
+    "ContainerOptions",
+    "EngineKind",
+    "check_image",
+    "client_environment",
+    "find_engine",
+    "within_own_limit",
+]
 
 _FOLDERS = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -46,7 +54,7 @@ class ContainerOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class ContainerEngine:
     """One program, with the options that work on this machine."""
 
     kind: EngineKind
@@ -70,12 +78,12 @@ class Engine:
         return f"{os.geteuid()}:{os.getegid()}"
 
 
-def find_engine(kind: EngineKind | None, folders: Iterable[str] = _FOLDERS) -> Engine | None:
+def find_engine(kind: EngineKind | None, folders: Iterable[str] = _FOLDERS) -> ContainerEngine | None:
     """Returns the engine of that kind, or the first one. PATH is not used, as for bubblewrap."""
     places = tuple(folders)
     for each in (kind,) if kind else EngineKind:
         if program := bubblewrap.find(f"{place}/{each}" for place in places):
-            return Engine(kind=each, program=program)
+            return ContainerEngine(kind=each, program=program)
     return None
 
 

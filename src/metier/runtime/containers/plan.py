@@ -15,7 +15,7 @@ from metier.runtime.script_run import ScriptRun
 from metier.runtime.scripts.interpreters import ScriptCommand
 
 from .command_line import READY, RunFiles, pid_words, remove_words, run_words, start_line
-from .engine import ContainerOptions, Engine, client_environment
+from .engine import ContainerEngine, ContainerOptions, client_environment
 from .mounts import Mount, host_root, read_only
 from .seccomp_profile import seccomp_profile
 
@@ -27,7 +27,7 @@ def runs_folder(options: ContainerOptions) -> str:
 
 
 def plan_container_run(
-    engine: Engine, options: ContainerOptions, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
+    engine: ContainerEngine, options: ContainerOptions, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
     variables: Mapping[str, str],
 ) -> dict[str, object]:  # fmt: skip
     """Returns the request. `path`, `data` and `command` are those of `plan_run`; `variables` are the caller's."""

@@ -30,7 +30,7 @@ from metier.values import replace
 
 from .canary import leaks, run_canary
 from .command_line import LABEL, remove_words
-from .engine import ContainerOptions, Engine, EngineKind, check_image, client_environment, find_engine
+from .engine import ContainerEngine, ContainerOptions, EngineKind, check_image, client_environment, find_engine
 from .plan import plan_container_run, runs_folder
 
 __all__ = ["ContainerRunner"]
@@ -53,7 +53,7 @@ _PODMAN_OPTIONS = (
 _INSTALL = "install podman (Debian, Ubuntu: apt install podman; Fedora: dnf install podman)"
 _CLIENT_SECONDS = 30
 _NO_IMAGE = re.compile("image not known|no such image|unable to find image", re.IGNORECASE)
-_PROBED: dict[tuple[ContainerOptions, EngineKind], tuple[ProbeResult, Engine | None]] = {}
+_PROBED: dict[tuple[ContainerOptions, EngineKind], tuple[ProbeResult, ContainerEngine | None]] = {}
 """As for `Runner`: a probe starts a container."""
 _PROBING = threading.Lock()
 
@@ -106,7 +106,7 @@ class ContainerRunner:
             )
         return outcome_of(report, self._isolation(engine, report))
 
-    def _prepare(self, run: ScriptRun) -> tuple[Engine, Mapping[str, object]]:
+    def _prepare(self, run: ScriptRun) -> tuple[ContainerEngine, Mapping[str, object]]:
         engine = self._required_engine(run)
         folder = os.path.realpath(run.folder)
         path, data = read_script(run, folder)
@@ -116,12 +116,14 @@ class ContainerRunner:
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
         return engine, self._plan(engine, run, path, data, command)
 
-    def _plan(self, engine: Engine, run: ScriptRun, path: str, data: bytes, command: ScriptCommand) -> dict[str, object]:
+    def _plan(
+        self, engine: ContainerEngine, run: ScriptRun, path: str, data: bytes, command: ScriptCommand
+    ) -> dict[str, object]:
         return plan_container_run(
             engine, self._options, run, path=path, data=data, command=command, variables=self._environment
         )
 
-    def _required_engine(self, run: ScriptRun) -> Engine:
+    def _required_engine(self, run: ScriptRun) -> ContainerEngine:
         check_image(self._options)
         found = self._engine()
         if found and found[0].isolation.level.strength >= run.limits.require.strength:
@@ -134,7 +136,7 @@ class ContainerRunner:
             hint=next((result.fix for result in failed if result.fix), "see `metier doctor`"),
         )
 
-    def _engine(self) -> tuple[ProbeResult, Engine] | None:
+    def _engine(self) -> tuple[ProbeResult, ContainerEngine] | None:
         kinds = (self._options.engine,) if self._options.engine else tuple(EngineKind)
         for kind in kinds:
             result, engine = self._probe(kind)
@@ -142,14 +144,14 @@ class ContainerRunner:
                 return result, engine
         return None
 
-    def _probe(self, kind: EngineKind) -> tuple[ProbeResult, Engine | None]:
+    def _probe(self, kind: EngineKind) -> tuple[ProbeResult, ContainerEngine | None]:
         key = (self._options, kind)
         with _PROBING:
             if key not in _PROBED:
                 _PROBED[key] = self._probe_engine(kind)
             return _PROBED[key]
 
-    def _probe_engine(self, kind: EngineKind) -> tuple[ProbeResult, Engine | None]:
+    def _probe_engine(self, kind: EngineKind) -> tuple[ProbeResult, ContainerEngine | None]:
         claimed = container_isolation(kind.value, cgroup=False, scratch_in_memory=True)
         failed = ProbeResult(isolation=claimed, works=False)
         engine = find_engine(kind)
@@ -166,7 +168,7 @@ class ContainerRunner:
             first = first if first.reason else result
         return first, None
 
-    def _missing_requirement(self, kind: EngineKind, engine: Engine | None) -> tuple[str, str] | None:
+    def _missing_requirement(self, kind: EngineKind, engine: ContainerEngine | None) -> tuple[str, str] | None:
         if sys.platform != "linux":
             return f"{kind}: containers are supported on Linux only", "run it on Linux, or in a virtual machine"
         if engine is None:
@@ -186,7 +188,7 @@ class ContainerRunner:
             return (self._options.options,)
         return _PODMAN_OPTIONS
 
-    def _probe_with(self, engine: Engine) -> ProbeResult:
+    def _probe_with(self, engine: ContainerEngine) -> ProbeResult:
         claimed = container_isolation(engine.kind.value, cgroup=False, scratch_in_memory=engine.has_scratch_in_memory)
 
         def execute(run: ScriptRun, data: bytes) -> SupervisorReport:
@@ -212,21 +214,21 @@ class ContainerRunner:
             return replace(failed, reason=f"{engine.kind}: the scratch folder is not writable")
         return ProbeResult(isolation=self._isolation(engine, report), works=True)
 
-    def _isolation(self, engine: Engine, report: Mapping[str, object]) -> Isolation:
+    def _isolation(self, engine: ContainerEngine, report: Mapping[str, object]) -> Isolation:
         return container_isolation(
             engine.kind.value, cgroup=report["cgroup"] is True, scratch_in_memory=engine.has_scratch_in_memory
         )
 
-    def _sweep(self, engine: Engine) -> None:
+    def _sweep(self, engine: ContainerEngine) -> None:
         """Removes the containers of runs whose supervisor was killed. The spawner removes their folders."""
         above = runs_folder(self._options)
         self._remove(engine, *(name for name in self._names(engine, above) if _is_abandoned(f"{above}/{name}")))
 
-    def _remove(self, engine: Engine, *names: str) -> None:
+    def _remove(self, engine: ContainerEngine, *names: str) -> None:
         if names:
             self._client(remove_words(engine, *names))
 
-    def _names(self, engine: Engine, above: str) -> list[str]:
+    def _names(self, engine: ContainerEngine, above: str) -> list[str]:
         found = self._client([*engine.words, "ps", "--all", "--filter", f"label={LABEL}={above}", "--format", "{{.Names}}"])
         return [name for name in found.split() if scratch.is_run_folder(name)]
 
