@@ -90,8 +90,9 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
         return ArchiveFile(text)
     if "/" in text:
         return _shorthand(text, typed, github_host)
-    if is_name(text):
-        return LocalName(text)
+    name, at, version = text.partition("@")
+    if is_name(name) and (not at or _is_version_or_range(version)):
+        return LocalName(name, version or None)
     raise unknown_form(typed)
 
 

@@ -49,13 +49,15 @@ REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class LocalName:
-    """The name of a skill in one of the local skill folders."""
+    """The name of a skill in one of the local skill folders, or of an installed skill."""
 
     name: str
+    version: str | None = None
+    """Another version of an installed skill: a version, a tag or a range."""
 
     @property
     def text(self) -> str:
-        return self.name
+        return f"{self.name}@{self.version}" if self.version else self.name
 
 
 @dataclass(frozen=True, slots=True)
