@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import plural
-from metier.errors import UnavailableError
+from metier.extras import MissingExtraError
 
 if TYPE_CHECKING:
     from metier.registry import CopyResult, RegistryLocation, ServerOptions
@@ -27,9 +27,7 @@ def server_options(
 ) -> ServerOptions:  # Any: other fields of ServerOptions
     """Returns the options of the user's registry: flags, then settings, then a folder in the home directory."""
     if not all(map(find_spec, ("starlette", "uvicorn"))):
-        raise UnavailableError(
-            "the registry's dependencies are not installed", hint="pip install 'metier[registry]'", retryable=False
-        )
+        raise MissingExtraError("the registry's dependencies are not installed", extra="registry")
     from metier.registry import RequestRates, ServerOptions
 
     settings, folder = app.settings, app.paths.at("registry")

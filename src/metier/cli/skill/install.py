@@ -64,8 +64,8 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
     """Install skills, pinned and verified, from anywhere.
 
     REF is a name, a folder, an archive, `owner/repo`, a URL or `r9s:NAME`; `--list` shows what a source has. `NAME@VERSION` is
-    another version of an installed skill; `--side-by-side` keeps both. Without REF, the lock is restored (the project's if there is one, else your own), and the plugins of your configuration (`skills.plugins`)
-    are installed.
+    another version of an installed skill; `--side-by-side` keeps both. Without REF, the lock is restored (the project's if
+    there is one, else your own), and the plugins of your configuration (`skills.plugins`) are installed.
 
     On a terminal it asks which skills and agents, and shows its plan before it starts. Elsewhere, and with --yes, a new skill
     is for the agents of the setting `install.targets`, or else for those on this machine.
@@ -107,7 +107,8 @@ def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> Instal
         skills=skills, take_all=options["take_all"] or options["yes"], name=options["name"], git_ref=options["git_ref"],
         targets=options["targets"], mode=InstallMode.COPY if options["copy"] else InstallMode.LINK,
         edits=chosen_edits(force=options["force"], keep=options["keep"]), force=options["force"], unsafe=options["unsafe"],
-        side_by_side=options["side_by_side"], dependencies=not options["no_deps"], frozen=options["frozen"], dry_run=options["dry_run"],
+        side_by_side=options["side_by_side"],
+        dependencies=not options["no_deps"], frozen=options["frozen"], dry_run=options["dry_run"],
     )  # fmt: skip
     return chosen if options["yes"] else with_prompts(chosen)
 

@@ -160,7 +160,7 @@ def resolve_conflict(conflict: InstallStep) -> ConflictAnswer:
 
 def resolve_version(installed: LockEntry, new: LockEntry) -> ConflictAction:
     titles = {
-        ConflictAction.SIDE_BY_SIDE: f"Keep both: {installed.name} is {installed.version}, {new.name}@{new.version} is the other",
+        ConflictAction.SIDE_BY_SIDE: f"Keep both: {new.name} is {installed.version}, {new.name}@{new.version} is the other",
         ConflictAction.REPLACE: f"Replace {installed.version} with {new.version}",
         ConflictAction.SKIP: f"Keep only {installed.version}",
     }
