@@ -26,6 +26,7 @@ from .core.entry_rows import count_by_state
 from .core.result import Result
 from .core.terminal import Terminal, one_line, pad, plural
 from .registry.location import registry_location
+from .skill.show import missing_for
 
 __all__ = ["doctor"]
 
@@ -187,6 +188,8 @@ def _skills(app: App) -> Iterator[DoctorCheck]:
                 f"{entry.state}: {entry.reason}",
                 f"`metier skill show {entry.name}`" if entry.state is State.SKIPPED else "",
             )
+        elif entry.state is State.ENABLED and (missing := missing_for(app, entry.manifest)):
+            yield DoctorCheck(entry.name, "warning", f"enabled, but this machine may lack: {', '.join(missing)}")
 
 
 def _project(app: App) -> DoctorCheck:
