@@ -32,7 +32,7 @@ def test_the_oldest_turns_are_dropped_with_a_note_and_stay_in_the_repository(tmp
     compacted = [event for events in turns for event in of(events, HistoryCompacted)]
     assert compacted
     assert all(event.after < event.before for event in compacted)
-    assert "earlier turns of this conversation are left out" in last.system
+    assert "earlier turns of this conversation left out" in last.system
     assert "first" not in [each["content"] for each in last.body["messages"]]
     assert [turn.message for turn in app.conversations.store.turns("mine")] == ["first", "second", "third", "fourth"]
 

@@ -14,7 +14,7 @@ from metier.runtime import SqliteSessionStore, StoredSession, find_session
 
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import Terminal, cell_width, one_line, pad
+from .core.terminal import Terminal, cell_width, one_line, pad, plural
 
 __all__ = ["clear", "list_sessions", "show"]
 
@@ -48,11 +48,11 @@ def show(app: App, *, session_id: str) -> Result:
             yield "  No active skills"
         widest = max((cell_width(row.name) for row in session.active), default=0)
         for row in session.active:
-            how = f"by {row.by}, {row.mode}{', pinned' if row.pinned else ''}, {row.tokens:,} tokens"
+            how = f"by {row.by}, {row.mode}{', pinned' if row.pinned else ''}, {plural(row.tokens, 'token')}"
             yield f"  {pad(one_line(row.name), widest)}  {_local_time(row.since)}  {how}"
         if used:
             tokens, seconds = sum(each.tokens for each in used), sum(each.seconds for each in used)
-            yield terminal.paint(f"  {tokens:,} tokens given to models, {seconds:.1f} s of scripts", "dim")
+            yield terminal.paint(f"  {plural(tokens, 'token')} given to models, {seconds:.1f} s of scripts", "dim")
 
     return Result(data=_session_row(session), lines=lines, notes=_notes(app.sessions.store))
 

@@ -372,5 +372,5 @@ def test_publishing_says_which_links_it_leaves_out(shell: Shell) -> None:
     folder = skill(shell, "linked", **{"references/a.md": "A"})
     (folder / "references/b.md").symlink_to("a.md")
     ran = shell("publish", str(folder), "--dry-run")
-    assert "references/b.md is a link, which is not published" in ran.err
+    assert "references/b.md is a link, and links are not published" in ran.err
     assert shell("publish", str(folder), "--dry-run", "--json").data["links"] == ["references/b.md"]
