@@ -12,6 +12,7 @@ from metier.app import App
 from metier.errors import UsageError
 from metier.runtime import SqliteSessionStore, StoredSession, find_session
 
+from .completion import session_ids
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import Terminal, cell_width, one_line, pad, plural
@@ -36,7 +37,7 @@ def list_sessions(app: App) -> Result:
 
 
 @command("session", "show")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=session_ids)
 def show(app: App, *, session_id: str) -> Result:
     """Show the active skills of a session: since when, activated by whom, and for how long."""
     session = find_session(app.sessions.store, session_id)
@@ -58,7 +59,7 @@ def show(app: App, *, session_id: str) -> Result:
 
 
 @command("session", "clear")
-@click.argument("session_id", metavar="ID", required=False)
+@click.argument("session_id", metavar="ID", required=False, shell_complete=session_ids)
 @click.option("--all", "everything", is_flag=True, help="Clear all sessions.")
 def clear(app: App, *, session_id: str | None, everything: bool) -> Result:
     """Delete a session and its usage. Skills are not changed."""

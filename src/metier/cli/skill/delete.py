@@ -11,7 +11,7 @@ import click
 
 from metier.app import App
 from metier.catalog import Entry, Source
-from metier.cli.completion import skill_names
+from metier.cli.completion import skill_names, target_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
@@ -28,7 +28,13 @@ def delete_options(function: Callable[..., Result]) -> Callable[..., Result]:
     """Adds the argument and the options of `metier skill delete` and `metier skill remove`."""
     sources = [source.value for source in Source if source not in (Source.BUNDLED, Source.MCP)]
     for decorate in (
-        click.option("--target", "targets", multiple=True, help="Remove it only from these agents: cursor,codex,…"),
+        click.option(
+            "--target",
+            "targets",
+            multiple=True,
+            shell_complete=target_names,
+            help="Remove it only from these agents: cursor,codex,…",
+        ),
         click.option("--force", is_flag=True, help="Delete it even if another installed skill needs it."),
         click.option("--yes", is_flag=True, help="Do not ask."),
         click.option("--source", type=click.Choice(sources), help="Which one to delete if several have the name."),

@@ -8,6 +8,7 @@ from typing import Any
 from click import argument, option
 
 from metier.app import App
+from metier.cli.completion import target_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
@@ -48,6 +49,7 @@ ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_ol
     "--target",
     "targets",
     multiple=True,
+    shell_complete=target_names,
     help="Agents that should see it: claude-code,codex,…, all-detected, or none for metier alone.",
 )
 @option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
@@ -66,6 +68,16 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
     REF is a name, a folder, an archive, `owner/repo`, a URL or `r9s:NAME`; `--list` shows what a source has. `NAME@VERSION` is
     another version of an installed skill; `--side-by-side` keeps both. Without REF, the lock is restored (the project's if
     there is one, else your own), and the plugins of your configuration (`skills.plugins`) are installed.
+
+    \b
+    name, name@version, ./folder, file.zip, file.tar.gz, file.skill
+    r9s:name[@version or range]
+    owner/repo[@skill], owner/repo/path[#ref]
+    github:owner/repo[/path][@ref], gitlab:group/repo[//path][@ref]
+    https://github.com/owner/repo/tree/branch/path
+    git+https://host/repo.git[#ref], git@host:owner/repo.git
+    https://host/skill.zip, https://host/SKILL.md
+    https://host (with /.well-known/agent-skills)
 
     On a terminal it asks which skills and agents, and shows its plan before it starts. Elsewhere, and with --yes, a new skill
     is for the agents of the setting `install.targets`, or else for those on this machine.

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.cli.completion import skill_names
+from metier.cli.completion import script_names, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.runtime import ApprovalAnswer, Outcome, Session, check_output_paths, printable, write_outputs
@@ -25,7 +25,7 @@ _MAX_INPUT = 64 * 1024 * 1024
 
 @command("skill", "run")
 @click.argument("skill", shell_complete=skill_names)
-@click.argument("script")
+@click.argument("script", shell_complete=script_names)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--network", is_flag=True, help="Allow network access.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), help="Seconds, at most skills.script_timeout (the default).")

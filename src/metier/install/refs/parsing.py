@@ -115,7 +115,7 @@ def _prefix(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref
         return _on_gitlab(rest, typed, ref=ref, skill=skill)
     known = ", ".join(sorted({*aliases, "github", "gitlab"}))
     raise SkillNotFoundError(
-        mask_secrets(typed), hint=f"unknown source {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}"
+        mask_secrets(typed), hint=f"unknown source {prefix!r}; known: {known}; see `metier skill install --help`"
     )
 
 
