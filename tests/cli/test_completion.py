@@ -70,7 +70,8 @@ def test_values_of_arguments_are_offered(shell: Shell) -> None:
     assert "install.targets" in offered(shell, "metier config set install.")
     assert offered(shell, "metier skill explain SK10") == [f"SK10{digit}" for digit in range(1, 7)]
     assert offered(shell, "metier skill run charts d") == ["draw.py"]
-    shell("agent", "create", "helper", "--instructions", "Help.").ok()
+    (shell.project / "help.md").write_text("Help.")
+    shell("agent", "create", "helper", "--instructions", "help.md").ok()
     assert offered(shell, "metier agent show h") == ["helper"]
 
 

@@ -89,9 +89,9 @@ def test_the_model_is_checked_without_asking_it(shell: Shell) -> None:
 
 
 def test_the_registry_is_asked(shell: Shell) -> None:
-    assert checks(shell)["registry"] == ("ok", "none is configured")
+    assert checks(shell)["skills.registry"] == ("ok", "none is configured")
     shell.write_config('[skills]\nregistry = "http://127.0.0.1:9/skills"\n')
-    level, text = checks(shell)["registry"]
+    level, text = checks(shell)["skills.registry"]
     assert level == "warning"
     assert "cannot reach http://127.0.0.1:9" in text
     assert shell("doctor").code == 0

@@ -11,7 +11,7 @@ from metier.errors import ConfigError, ConflictError, RefusedError, SkillNotFoun
 from metier.install.lock.lock_file import parse_lock, render_lock
 from metier.install.lock.restore import restore
 from metier.install.lock.verify import verify
-from metier.install.options import ConflictAction, InstallOptions
+from metier.install.options import InstallOptions, VersionAction
 from metier.install.prepare import PreparedSkill
 from metier.install.removal import remove
 from metier.install.store import SkillStore
@@ -78,13 +78,13 @@ def test_without_the_option_another_version_replaces_the_installed_one(number: s
 
 @pytest.mark.parametrize(
     ("answer", "names"),
-    [(ConflictAction.SKIP, ("pdf",)), (ConflictAction.REPLACE, ("pdf",)), (ConflictAction.SIDE_BY_SIDE, ("pdf", "pdf@1.0.0"))],
+    [(VersionAction.SKIP, ("pdf",)), (VersionAction.REPLACE, ("pdf",)), (VersionAction.SIDE_BY_SIDE, ("pdf", "pdf@1.0.0"))],
 )
-def test_a_lower_version_is_a_question(answer: ConflictAction, names: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_lower_version_is_a_question(answer: VersionAction, names: tuple[str, ...], tmp_path: Path) -> None:
     store = store_in(tmp_path)
     installed(store, version("2.0.0"))
     assert add(store, "1.0.0", resolve_version=lambda old, new: answer) == names
-    assert store.lock()["pdf"].version == ("1.0.0" if answer is ConflictAction.REPLACE else "2.0.0")
+    assert store.lock()["pdf"].version == ("1.0.0" if answer is VersionAction.REPLACE else "2.0.0")
 
 
 def test_a_higher_version_is_no_question(tmp_path: Path) -> None:

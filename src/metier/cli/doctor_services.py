@@ -26,7 +26,7 @@ class ServiceCheck(NamedTuple):
 
 
 def check_services(app: App) -> Iterator[ServiceCheck]:
-    for name, check in (("model", _model), ("registry", _registry), ("agents", _agents)):
+    for name, check in (("model", _model), ("skills.registry", _registry), ("agents", _agents)):
         try:
             yield check(app)
         except MetierError as error:
@@ -49,12 +49,14 @@ def _model(app: App) -> ServiceCheck:
 
 def _registry(app: App) -> ServiceCheck:
     if not any(source.name == "r9s" for source in app.registries.sources):
-        return ServiceCheck("registry", "ok", "none is configured", "`metier login URL` sets one")
+        return ServiceCheck("skills.registry", "ok", "none is configured", "`metier login URL` sets one")
     client = replace(app.registries.client(), silence=_PATIENCE_SECONDS, cache=None)
     client.search("", limit=1)
     if not client.token:
-        return ServiceCheck("registry", "ok", f"{client.url} answers; not logged in", f"`metier login {client.url}` logs in")
-    return ServiceCheck("registry", "ok", f"{client.url} answers; logged in as {client.whoami().get('name', 'unknown')}")
+        return ServiceCheck(
+            "skills.registry", "ok", f"{client.url} answers; not logged in", f"`metier login {client.url}` logs in"
+        )
+    return ServiceCheck("skills.registry", "ok", f"{client.url} answers; logged in as {client.whoami().get('name', 'unknown')}")
 
 
 def _agents(app: App) -> ServiceCheck:

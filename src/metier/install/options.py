@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .lock.lock_file import Lock, LockEntry
     from .prepare import PreparedSkill
 
-__all__ = ["ConflictAction", "ConflictAnswer", "InstallOptions", "InstallResult"]
+__all__ = ["ConflictAction", "ConflictAnswer", "InstallOptions", "InstallResult", "VersionAction"]
 
 
 class ConflictAction(StrEnum):
@@ -32,8 +32,15 @@ class ConflictAction(StrEnum):
     """Replace the skill or folder that has the name."""
     RENAME = "rename"
     """Install under another name."""
+
+
+class VersionAction(StrEnum):
+    """What happens with a lower version of an installed skill."""
+
     SIDE_BY_SIDE = "side-by-side"
-    """Install a lower version beside the installed one."""
+    """Install it beside the installed one."""
+    REPLACE = "replace"
+    SKIP = "skip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +91,8 @@ class InstallOptions:
     """Decides about a version that is younger than the cool-down. None: it is refused."""
     resolve_conflict: Callable[[InstallStep], ConflictAnswer] | None = field(default=None, compare=False)
     """Decides about one conflict. None: ConflictError."""
-    resolve_version: Callable[[LockEntry, LockEntry], ConflictAction] | None = field(default=None, compare=False)
-    """Is given an installed skill and a lower version of it: SKIP, REPLACE or SIDE_BY_SIDE. None: REPLACE."""
+    resolve_version: Callable[[LockEntry, LockEntry], VersionAction] | None = field(default=None, compare=False)
+    """Is given an installed skill and a lower version of it. None: REPLACE."""
     edits_by_name: Mapping[str, Edits] = field(default_factory=dict)
     """Overrides `edits` for single skills."""
     force_names: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from metier.values import replace
 
 from .fetch.job import Access, FetchJob
 from .lock.lock_file import Lock, LockEntry
-from .options import ConflictAction, InstallOptions
+from .options import InstallOptions, VersionAction
 from .prepare import PreparedSkill, prepare
 from .refs.ref_types import GitRef, Ref, RegistryRef
 from .store import SkillStore
@@ -59,14 +59,14 @@ def _place(skill: PreparedSkill, lock: Lock, store: SkillStore, options: Install
     if options.side_by_side:
         _check_versions(old, new)
     is_lower = _is_lower(new.version, old.version)
-    action = ConflictAction.SIDE_BY_SIDE if options.side_by_side else ConflictAction.REPLACE
+    action = VersionAction.SIDE_BY_SIDE if options.side_by_side else VersionAction.REPLACE
     if is_lower and lock.get(f"{new.name}@{new.version}"):
-        action = ConflictAction.SIDE_BY_SIDE
+        action = VersionAction.SIDE_BY_SIDE
     elif is_lower and not options.side_by_side and options.resolve_version and not options.dry_run:
         action = options.resolve_version(old, new)
-    if action is ConflictAction.SKIP:
+    if action is VersionAction.SKIP:
         return
-    if action is ConflictAction.REPLACE:
+    if action is VersionAction.REPLACE:
         yield skill
     elif is_lower:
         _refuse_targets(skill.as_extra(), options)

@@ -89,3 +89,12 @@ def test_a_denied_network_stays_denied_whatever_the_flag_says(shell: Shell) -> N
     script_skill(shell)
     shell("policy", "deny", "Network").ok()
     shell("skill", "run", "tool", "go", "--network").failed(5, "tool may not use Network", "policy.deny")
+
+
+def test_a_timeout_above_the_setting_is_not_cut_silently(shell: Shell) -> None:
+    folder = shell.skill("slow")
+    (folder / "scripts").mkdir(exist_ok=True)
+    (folder / "scripts/run.sh").write_text("#!/bin/sh\necho done\n")
+    shell("config", "set", "skills.script_timeout", "5").ok()
+    ran = shell("skill", "run", "slow", "run", "--timeout", "10")
+    ran.failed(2, "--timeout 10 is more than skills.script_timeout, 5 seconds", "metier config set skills.script_timeout 10")

@@ -25,6 +25,7 @@ from metier.install import (
     PreparedSkill,
     ScopeLevel,
     StepReason,
+    VersionAction,
 )
 from metier.spec import is_name
 from metier.values import dataclass, field, replace
@@ -39,7 +40,6 @@ _ACTIONS = {
     ConflictAction.SKIP: "Skip it",
     ConflictAction.RENAME: "Install the new one under another name",
     ConflictAction.REPLACE: "Replace the installed one",
-    ConflictAction.SIDE_BY_SIDE: "Keep both",
     ConflictAction.KEEP: "Install the new version, and keep yours as NAME.orig",
     ConflictAction.OVERWRITE: "Install the new version, and discard your edits",
 }
@@ -158,16 +158,16 @@ def resolve_conflict(conflict: InstallStep) -> ConflictAnswer:
     return ConflictAnswer(action=action, name=name)
 
 
-def resolve_version(installed: LockEntry, new: LockEntry) -> ConflictAction:
+def resolve_version(installed: LockEntry, new: LockEntry) -> VersionAction:
     titles = {
-        ConflictAction.SIDE_BY_SIDE: f"Keep both: {new.name} is {installed.version}, {new.name}@{new.version} is the other",
-        ConflictAction.REPLACE: f"Replace {installed.version} with {new.version}",
-        ConflictAction.SKIP: f"Keep only {installed.version}",
+        VersionAction.SIDE_BY_SIDE: f"Keep both: {new.name} is {installed.version}, {new.name}@{new.version} is the other",
+        VersionAction.REPLACE: f"Replace {installed.version} with {new.version}",
+        VersionAction.SKIP: f"Keep only {installed.version}",
     }
     with pause_progress():
         choices = [Choice(value=action, title=one_line(title)) for action, title in titles.items()]
         question = f"{installed.name} {installed.version} is installed, and {new.version} is lower. What should happen?"
-        return ConflictAction(ask_one(one_line(question), choices))
+        return VersionAction(ask_one(one_line(question), choices))
 
 
 def _check_name(text: str) -> str:

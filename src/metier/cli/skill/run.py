@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from metier.app import App
 from metier.cli.completion import script_names, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
+from metier.errors import UsageError
 from metier.runtime import ApprovalAnswer, Outcome, Session, check_output_paths, printable, write_outputs
 from metier.values import replace
 
@@ -51,6 +53,12 @@ def run_script(
     The script can read the skill's folder and write to an empty scratch folder, its home. It has no network. The exit code is
     that of the script, or 124 after a timeout; --json distinguishes it from an error of metier.
     """
+    limit = app.sessions.options().limits.seconds
+    if timeout is not None and timeout > limit:
+        raise UsageError(
+            f"--timeout {timeout:g} is more than skills.script_timeout, {limit:g} seconds",
+            hint=f"raise it: metier config set skills.script_timeout {math.ceil(timeout)}",
+        )
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
     kept = app.sessions.is_writable
