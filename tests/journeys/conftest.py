@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from tools.environment import ROOT, child_environment, find_uv
@@ -53,8 +54,15 @@ def model() -> Iterator[ModelServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The variables that lead to the journeys' own internet."""
+    with internet(tmp_path_factory.mktemp("internet")) as variables:
+        yield variables
+
+
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
+def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -> Iterator[ShellTerminal]:
     # A short path, so that messages that name it fit on a line of the terminal.
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     home = folder / "home"
@@ -78,6 +86,7 @@ def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTermi
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.com",
         "GIT_CONFIG_NOSYSTEM": "1",
+        **web,
     }
     shell = ShellTerminal(home, environment)
     yield shell
