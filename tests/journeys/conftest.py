@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,10 +39,18 @@ def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+TOOL_CALLS: dict[str, tuple[str, dict[str, Any]]] = {  # Any: arguments as a model sends them
+    "count": ("word-count_count", {"args": ["one two three"]}),
+    "salutation": ("greet", {"name": "Bob"}),
+    "render": ("render-page_render", {"url": "https://example.com"}),
+}
+
+
 def _answer(request: ModelRequest) -> ModelAnswer:
-    """Counts words with a script, tells an endless story, and else repeats the message."""
-    if "count" in request.user and "word-count_count" in request.tools and request.body["messages"][-1]["role"] == "user":
-        return calls("word-count_count", args=["one two three"])
+    """Calls the tool that the message is about, tells an endless story, and else repeats the message."""
+    for word, (tool, arguments) in TOOL_CALLS.items():
+        if word in request.user and tool in request.tools and request.body["messages"][-1]["role"] == "user":
+            return calls(tool, **arguments)
     if "story" in request.user:
         return says("Once upon a time. " + "And so on. " * 400, pause=0.02)
     return says(f"You said: *{request.user}*")
