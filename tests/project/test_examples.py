@@ -111,6 +111,9 @@ def python_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for language, step in steps(page):
             if language == "python":
                 (folder / f"{name}_{step.line}.py").write_text(step.command, encoding="utf-8")
+    journey = (ROOT / "tests" / "journeys" / "python.md").read_text(encoding="utf-8")
+    for file, text in re.findall(r"^```file (\w+\.py)\n(.*?)^```", journey, re.MULTILINE | re.DOTALL):
+        (folder / file).write_text(text, encoding="utf-8")
     return folder
 
 
