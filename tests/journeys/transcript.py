@@ -4,6 +4,7 @@ A journey is Markdown. In its `console` blocks
 
 - a line that begins with `$ ` is typed at the shell's prompt; `\\` at its end continues it;
 - `[[text]]` is typed at a question of the program, followed by Enter; `[[Space]]`, `[[Down]]`, `[[Ctrl-C]]` and so on are keys;
+- `[[!command]]` is run by another shell meanwhile, in the same folder;
 - the rest is what the screen shows when the command has ended, line by line; `...` stands for any text;
 - `(exit 3)` on a line of its own is the exit status of the command before it, which is 0 otherwise.
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,8 +98,14 @@ class ShellTerminal:
         shown = _EXIT.sub("", expected)
         since = 0
         for typed in _TYPED.finditer(shown):
-            since = self._wait_for_question(_last_words(shown[: typed.start()]), since)
-            self._child.send(_KEYS.get(typed[1], f"{typed[1]}\r"))
+            words = _last_words(shown[: typed.start()])
+            if typed[1].startswith("!"):
+                # The line of the question before this one may not show its answer yet.
+                since = self._wait_for_question(words, since + 1, unanswered=True)
+                subprocess.run(["/bin/bash", "-c", typed[1][1:]], cwd=self._folder_now(), env=dict(self.environment), check=True)
+            else:
+                since = self._wait_for_question(words, since)
+                self._child.send(_KEYS.get(typed[1], f"{typed[1]}\r"))
         found = self._wait_for_prompt(shown)
         printed = found.string[: found.start()]
         self.transcript += printed
@@ -107,9 +115,12 @@ class ShellTerminal:
             self._fail(f"`{command}` ended with exit status {found[1]}", expected)
 
     def write_file(self, name: str, text: str) -> None:
-        here = Path(os.readlink(f"/proc/{self._child.pid}/cwd"))
+        here = self._folder_now()
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(text, encoding="utf-8")
+
+    def _folder_now(self) -> Path:
+        return Path(os.readlink(f"/proc/{self._child.pid}/cwd"))
 
     def close(self) -> None:
         self._child.close(force=True)
@@ -123,11 +134,11 @@ class ShellTerminal:
         used = max((row for row, line in self._screen.buffer.items() if line), default=-1) + 1
         return [line.rstrip() for line in self._screen.display[: max(used, self._screen.cursor.y + 1)]]
 
-    def _wait_for_question(self, words: str, since: int) -> int:
-        """Waits until a line shows these words; returns its number. Earlier lines are answered questions."""
+    def _wait_for_question(self, words: str, since: int, *, unanswered: bool = False) -> int:
+        """Waits until a line shows these words, or only them; returns its number. Earlier lines are answered questions."""
         while True:
             for number, line in enumerate(self._lines()):
-                if number >= since and words in line:
+                if number >= since and (line.endswith(words) if unanswered else words in line):
                     return number
             self._read(words)
 
@@ -160,7 +171,7 @@ def _pattern(expected: str) -> str:
     first, *rest = _TYPED.split(expected.rstrip("\n"))
     pattern = _literal(first.rstrip())
     for answer, following in zip(rest[::2], rest[1::2], strict=True):
-        echo = "" if answer in _KEYS else f"(?:{re.escape(answer)})?"
+        echo = "" if answer in _KEYS or answer.startswith("!") else f"(?:{re.escape(answer)})?"
         # With the terminal's echo off, the end of an answered line does not show either.
         pattern += rf"\s*{echo}\s*{_literal(following.strip())}"
     return rf"{pattern}\s*"
