@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,13 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -> Iterator[ShellTerminal]:
+    with open_terminal(installed_program, {"MODEL_URL": model.url, "NO_COLOR": "1", **web}) as shell:
+        yield shell
+
+
+@contextlib.contextmanager
+def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int = 160) -> Iterator[ShellTerminal]:
+    """A shell in an empty home. `program` is the `bin` folder that has metier."""
     # A short path, so that messages that name it fit on a line of the terminal.
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     home = folder / "home"
@@ -79,15 +87,13 @@ def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -
     tools = folder / "bin"
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
-    (tools / "metier").symlink_to(installed_program / "metier")
+    (tools / "metier").symlink_to(program / "metier")
     environment = {
         "HOME": str(home),
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
-        "NO_COLOR": "1",
         "EDITOR": "true",
-        "MODEL_URL": model.url,
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",
@@ -95,9 +101,11 @@ def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.com",
         "GIT_CONFIG_NOSYSTEM": "1",
-        **web,
+        **variables,
     }
-    shell = ShellTerminal(home, environment)
-    yield shell
-    shell.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    shell = ShellTerminal(home, environment, columns)
+    try:
+        yield shell
+    finally:
+        shell.close()
+        shutil.rmtree(folder, ignore_errors=True)
