@@ -20,10 +20,10 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from journeys.conftest import open_terminal
-from journeys.transcript import ShellTerminal, read_blocks, read_steps
+from journeys.conftest import open_terminal  # noqa: E402 - the tests are no package of this environment
+from journeys.transcript import ShellTerminal, read_blocks, read_steps  # noqa: E402
 
-COLUMNS = 112
+COLUMNS = 124
 LONGEST = 24
 """Lines of one command; the rest is shown as `…`."""
 
@@ -57,7 +57,9 @@ def main() -> None:
         with open_terminal(Path(sys.executable).parent, {}, columns=COLUMNS) as terminal:
             for text in _steps(recording, terminal):
                 console.print(text)
-        (ROOT / "docs" / f"journey-{name}.svg").write_text(console.export_svg(title=f"metier: {recording.title}"), encoding="utf-8")
+        (ROOT / "docs" / f"journey-{name}.svg").write_text(
+            console.export_svg(title=f"metier: {recording.title}"), encoding="utf-8"
+        )
         print(f"wrote docs/journey-{name}.svg")
 
 
@@ -82,9 +84,7 @@ def _output(terminal: ShellTerminal) -> Iterator[Text]:
     lines = terminal.styled_lines()
     home = str(terminal.folder)
     for line in lines[:LONGEST]:
-        if home in line.plain:
-            line = Text(line.plain.replace(home, "~"), style=line.get_style_at_offset(Console(), 0) if line.plain else "")
-        yield line
+        yield Text("~").join(line.split(home)) if home in line.plain else line
     if len(lines) > LONGEST:
         yield Text("…", style="dim")
     yield Text("")

@@ -112,7 +112,9 @@ class ShellTerminal:
             if typed[1].startswith("!"):
                 # The line of the question before this one may not show its answer yet.
                 since = self._wait_for_question(words, since + 1, unanswered=True)
-                subprocess.run(["/bin/bash", "-c", typed[1][1:]], cwd=self._folder_now(), env=dict(self.environment), check=True)
+                subprocess.run(
+                    ["/bin/bash", "-c", typed[1][1:]], cwd=self._folder_now(), env=dict(self.environment), check=True
+                )
             else:
                 since = self._wait_for_question(words, since)
                 self._child.send(_KEYS.get(typed[1], f"{typed[1]}\r"))
@@ -135,7 +137,9 @@ class ShellTerminal:
             cells = [self._screen.buffer[row][column] for column in range(self.columns)]
             line = Text()
             for cell in cells:
-                line.append(cell.data, Style(color=_colour(cell.fg), bold=cell.bold, italic=cell.italics, underline=cell.underscore))
+                line.append(
+                    cell.data, Style(color=_colour(cell.fg), bold=cell.bold, italic=cell.italics, underline=cell.underscore)
+                )
             line.rstrip()
             lines.append(line)
         while lines and (not lines[-1].plain or _PROMPT.search(lines[-1].plain)):

@@ -74,7 +74,9 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(params=[(PHONE, "light"), (PHONE, "dark"), (DESK, "light"), (DESK, "dark")], ids=lambda p: f"{p[0]['width']}-{p[1]}")
+@pytest.fixture(
+    params=[(PHONE, "light"), (PHONE, "dark"), (DESK, "light"), (DESK, "dark")], ids=lambda p: f"{p[0]['width']}-{p[1]}"
+)
 def tab(request: pytest.FixtureRequest, browser: Browser, server: ServerProcess) -> Iterator[Page]:
     size, scheme = request.param
     context = browser.new_context(base_url=server.url, viewport=size, color_scheme=scheme)
