@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from install.servers import Answer, Repository, Seen, authority, proxy, site
@@ -17,9 +17,12 @@ def internet(folder: Path) -> Iterator[dict[str, str]]:
     """Serves HOSTS; yields the variables that lead a program there, and the token of internal.co."""
     github = folder / "github"
     _fill_github(github)
-    routes = {"/skill.zip": Answer(_archive("example-skill")), "/skill": _internal}
+    routes: dict[str, Answer | Callable[[Seen], Answer]] = {
+        "/skill.zip": Answer(_archive("example-skill")),
+        "/skill": _internal,
+    }
     ca, file = authority(folder)
-    with site({**routes}, ca=ca, hosts=HOSTS, git_root=github) as served, proxy(served.port) as address:
+    with site(routes, ca=ca, hosts=HOSTS, git_root=github) as served, proxy(served.port) as address:
         yield {"https_proxy": address, "SSL_CERT_FILE": file, "TOKEN": "s3cret"}
 
 
