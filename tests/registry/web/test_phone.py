@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from metier.registry.web.routes import ROUTES
 from registry.builders import archive
@@ -16,8 +16,8 @@ from registry.server_process import ServerProcess, serve
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install Debian's package chromium")
 
-PHONE = {"width": 360, "height": 740}
-DESK = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 740}
+DESK: ViewportSize = {"width": 1280, "height": 900}
 NAME = "a-skill-with-quite-a-long-name-for-a-narrow-screen"
 PAGES = {
     "/": ["/", "/?none"],
