@@ -27,7 +27,9 @@ from .core.dispatch import command
 from .core.entry_rows import count_by_state
 from .core.result import Result
 from .core.terminal import Terminal, one_line, pad, plural
+from .doctor_services import check_services
 from .registry.location import registry_location
+from .skill.show import missing_for
 
 __all__ = ["doctor"]
 
@@ -94,7 +96,8 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
         yield DoctorCheck("skills", "error", str(error), error.hint)
     yield from _running(app)
     yield from _secrets(app)
-    yield from _registry(app, all_archives=all_archives)
+    yield from _own_registry(app, all_archives=all_archives)
+    yield from (DoctorCheck(*found) for found in check_services(app))
     for tool, purpose in _TOOLS.items():
         there = app.skills.machine.has_command(tool)
         yield DoctorCheck(
@@ -147,7 +150,7 @@ def _missing_secrets(app: App) -> Iterator[tuple[str, str]]:
                 yield entry.name, each.name
 
 
-def _registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
+def _own_registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
     """Checks the registry on this machine, if one is configured or exists."""
     if not app.settings.path("registry.db") and not os.path.exists(app.paths.at("registry", "registry.sqlite")):
         return
@@ -223,6 +226,8 @@ def _skills(app: App) -> Iterator[DoctorCheck]:
                 f"{entry.state}: {entry.reason}",
                 f"`metier skill show {entry.name}`" if entry.state is State.SKIPPED else "",
             )
+        elif entry.state is State.ENABLED and (missing := missing_for(app, entry.manifest)):
+            yield DoctorCheck(entry.name, "warning", f"enabled, but this machine may lack: {', '.join(missing)}")
 
 
 def _project(app: App) -> DoctorCheck:

@@ -89,6 +89,11 @@ def packages_for_others(ground: Path) -> Path:
 
 
 def test_the_whole_suite_holds_for_an_ordinary_user(ground: Path) -> None:
+    run_as_user(ground)
+
+
+def run_as_user(ground: Path, *options: str, **variables: str) -> None:
+    """Runs the suite as that user, with more options of pytest and more variables."""
     python, packages = python_for_others(ground), packages_for_others(ground)
     if subprocess.run([python, "-c", ""], user=USER, group=USER, extra_groups=[], env={}, check=False).returncode:
         pytest.skip("a copy of this Python does not start for another user")
@@ -112,7 +117,7 @@ def test_the_whole_suite_holds_for_an_ordinary_user(ground: Path) -> None:
         "PYTHONPATH": os.pathsep.join(map(str, (ground / "src", ground / "tests", packages))),
         # The copy's own library, not one of the system's Python of the same name, which lacks what `ssl` needs.
         "LD_LIBRARY_PATH": str(python.parents[1] / "lib"),
-        **({"METIER_ESCAPE_TABLE": table} if table else {}),
+        **({"METIER_ESCAPE_TABLE": table} if table else {}), **variables,
     }  # fmt: skip
     words = [
         str(python),
@@ -124,6 +129,7 @@ def test_the_whole_suite_holds_for_an_ordinary_user(ground: Path) -> None:
         "--import-mode=importlib",
         "--rootdir",
         str(ground),
+        *options,
         *suite,
     ]
     done = subprocess.run(

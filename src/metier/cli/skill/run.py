@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Awaitable, Sequence
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.cli.completion import skill_names
+from metier.cli.completion import script_names, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.policy import ask_on_terminal
+from metier.errors import UsageError
 from metier.runtime import (
     ApprovalAnswer,
     ApprovalHook,
@@ -37,7 +39,7 @@ _MAX_INPUT = 64 * 1024 * 1024
 
 @command("skill", "run")
 @click.argument("skill", shell_complete=skill_names)
-@click.argument("script")
+@click.argument("script", shell_complete=script_names)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--network",
@@ -71,6 +73,12 @@ def run_script(
     you name with --network, or that the skill declares and you allow. The exit code is that of the script, or 124 after a
     timeout; --json distinguishes it from an error of metier.
     """
+    limit = app.sessions.options().limits.seconds
+    if timeout is not None and timeout > limit:
+        raise UsageError(
+            f"--timeout {timeout:g} is more than skills.script_timeout, {limit:g} seconds",
+            hint=f"raise it: metier config set skills.script_timeout {math.ceil(timeout)}",
+        )
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
     kept = app.sessions.is_writable
@@ -153,6 +161,7 @@ def _result(skill: str, script: str, outcome: Outcome, paths: tuple[str, ...]) -
             "level": outcome.isolation.level,
             "layers": list(outcome.isolation.layers),
             "missing": list(outcome.isolation.missing),
+            "engine": outcome.isolation.engine,
         },
     }
     notes = []
