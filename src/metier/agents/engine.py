@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, Self
 from metier.disclosure import Budget
 from metier.errors import ConflictError, MetierError, UnavailableError
 from metier.models import HOW_TO_SET_A_MODEL, ChatMessage, ModelChoice, ModelClient, RetryPolicy, Sleep, explain_failure
-from metier.runtime import ActivatedBy, Session, SkillSelector, Tool, activated_by, in_thread, wait_for
+from metier.runtime import (
+    ActivatedBy,
+    Operation,
+    OperationKind,
+    Session,
+    SkillSelector,
+    Tool,
+    activated_by,
+    in_thread,
+    wait_for,
+)
 from metier.selection import LlmSelector, Selection
 from metier.values import dataclass, field, replace
 
@@ -29,7 +39,7 @@ from .conversations import ConversationStore, Turn
 from .events import Event, ModelUsage, TurnFinished, TurnStatus
 from .history import PastTurn
 from .prompt import BASE_INSTRUCTIONS, MOST_RANKED, Prompt, build_prompt, decide
-from .turn import TurnLimitError, TurnLimits, TurnRun, usage_of
+from .turn import TurnLimitError, TurnLimits, TurnRun, follow_request, record_response, usage_of
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -38,6 +48,9 @@ if TYPE_CHECKING:
 __all__ = ["AgentEngine", "Compaction", "EngineOptions"]
 
 _NAMED = re.compile(r"(?<![\w$])\$([a-z0-9]+(?:-[a-z0-9]+)*)\b")
+
+
+_UNFINISHED = frozenset({TurnStatus.FAILED, TurnStatus.STOPPED, TurnStatus.LIMITED})
 
 
 class Compaction(StrEnum):
@@ -194,6 +207,21 @@ class AgentEngine:
             self._turn = None
 
     async def _run(self, message: str, put: Callable[[Event], None]) -> TurnFinished:
+        options = self.options
+        operation = Operation(
+            kind=OperationKind.TURN, name=options.agent, version=str(options.version or ""), session=self.id,
+            model=self.model_name.rpartition(":")[2],
+        )  # fmt: skip
+        with self.session.services.bus.follow(operation):
+            finished = await self._run_turn(message, put)
+            used = finished.usage
+            operation.provider = self._client.provider if self._client is not None else ""
+            operation.input_tokens, operation.output_tokens = used.input_tokens, used.output_tokens
+            operation.cached_tokens = used.cached_tokens
+            operation.error = str(finished.status) if finished.status in _UNFINISHED else ""
+        return finished
+
+    async def _run_turn(self, message: str, put: Callable[[Event], None]) -> TurnFinished:
         def emit(kind: type[Event], **values: object) -> None:
             put(kind(session=self.id, timestamp=self.session.services.clock(), **values))
 
@@ -289,14 +317,24 @@ class AgentEngine:
         if self.options.compaction is Compaction.MODEL:
             request = history.summary_request(self._summary[1], [each.turn for each in leaving])
             try:
-                reply = await running.client.ask([ChatMessage.user(request)])
-                running.usage += usage_of(reply.response) if reply.response is not None else ModelUsage()
-                summary = reply.text.strip()
+                reply, used = await self._ask(running.client, request, "summary")
+                running.usage += used
+                summary = reply.strip()
             except MetierError:  # the conversation continues without a summary
                 summary = ""
         self._summary = (leaving[-1].turn.number, summary)
         if self._store is not None:
             await in_thread(self._store.set_summary, self.id, *self._summary)
+
+    async def _ask(self, client: ModelClient, prompt: str, purpose: str) -> tuple[str, ModelUsage]:
+        """One request beside the conversation. Returns the answer and its usage."""
+        await client.connect()
+        with follow_request(self.session, client, purpose) as operation:
+            reply = await client.ask([ChatMessage.user(prompt)])
+            if reply.response is None:
+                return reply.text, ModelUsage()
+            record_response(operation, reply.response)
+        return reply.text, usage_of(reply.response)
 
     async def _connect(self) -> ModelClient | None:
         if self._client is None and self._choice is not None:
@@ -328,9 +366,9 @@ class AgentEngine:
             return found
 
         def ask(prompt: str) -> str:
-            reply = wait_for(client.ask([ChatMessage.user(prompt)]))
-            self._selection_usage += usage_of(reply.response) if reply.response is not None else ModelUsage()
-            return reply.text
+            reply, used = wait_for(self._ask(client, prompt, "selection"))
+            self._selection_usage += used
+            return reply
 
         chooser = LlmSelector(selector, ask)
         recent = self.session.recent_folders

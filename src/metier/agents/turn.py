@@ -10,11 +10,12 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import ToolFailedError
 from metier.models import ModelClient, RetryPolicy, ToolCall, read_tool_call, tool_definitions, with_retries
-from metier.runtime import Session, Tool, ToolReply, call_tool, error_reply
+from metier.runtime import Operation, OperationKind, Session, Tool, ToolReply, call_tool, error_reply
 from metier.values import dataclass
 
 from . import events
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
     from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 
-__all__ = ["TurnLimitError", "TurnLimits", "TurnRun", "usage_of"]
+__all__ = ["TurnLimitError", "TurnLimits", "TurnRun", "follow_request", "record_response", "usage_of"]
 
 _CHANGES_TOOLS = frozenset({"load_skill", "unload_skill"})
 
@@ -123,9 +124,12 @@ class TurnRun:
 
     async def _stream(self, prompt: Prompt, messages: list[ModelMessage]) -> ModelResponse:
         model = await self.client.connect()
-        async with self.client.stream(messages, _parameters(prompt, cached=model.system == "anthropic")) as stream:
-            await self._emit_stream(stream)
-            return stream.get()
+        with follow_request(self.session, self.client, "answer") as operation:
+            async with self.client.stream(messages, _parameters(prompt, cached=model.system == "anthropic")) as stream:
+                await self._emit_stream(stream)
+                response = stream.get()
+            record_response(operation, response)
+        return response
 
     async def _emit_stream(self, stream: StreamedResponse) -> None:
         from pydantic_ai import messages as parts
@@ -184,7 +188,7 @@ class TurnRun:
         if self.limits.repeats and self._calls[call.tool, call.arguments] > self.limits.repeats:
             message = f"{call.tool} was called {self.limits.repeats} times with these arguments"
             return error_reply(RepeatedCallError(message, hint="use its answer, or do something else"))
-        return await call_tool(known, call.tool, call.arguments)
+        return await call_tool(known, call.tool, call.arguments, id=call.id)
 
 
 def usage_of(response: ModelResponse) -> ModelUsage:
@@ -194,6 +198,22 @@ def usage_of(response: ModelResponse) -> ModelUsage:
         requests=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cache_read_tokens,
         calls=len(response.tool_calls), cost=_cost(response),
     )  # fmt: skip
+
+
+def follow_request(session: Session, client: ModelClient, purpose: str) -> AbstractContextManager[Operation]:
+    """Lets tracers follow one request to a model."""
+    return session.services.bus.follow(Operation(
+        kind=OperationKind.MODEL, name=client.bare_name, model=client.bare_name, provider=client.provider, purpose=purpose,
+        session=session.id,
+    ))  # fmt: skip
+
+
+def record_response(operation: Operation, response: ModelResponse) -> None:
+    used = response.usage
+    operation.answered_by, operation.response_id = response.model_name or "", response.provider_response_id or ""
+    operation.finish_reason = response.finish_reason or ""
+    operation.input_tokens, operation.output_tokens = used.input_tokens, used.output_tokens
+    operation.cached_tokens = used.cache_read_tokens
 
 
 def _parameters(prompt: Prompt, *, cached: bool) -> ModelRequestParameters:

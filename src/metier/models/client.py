@@ -63,6 +63,18 @@ class ModelClient:
     def name(self) -> str:
         return self._choice.name if isinstance(self._choice, ModelChoice) else self._choice.model_name
 
+    @property
+    def bare_name(self) -> str:
+        """Without the provider."""
+        return self._choice.bare_name if isinstance(self._choice, ModelChoice) else self._choice.model_name
+
+    @property
+    def provider(self) -> str:
+        """As the client library names it once connected; empty before, for a name without one."""
+        if self._model is not None:
+            return self._model.system
+        return self._choice.provider if isinstance(self._choice, ModelChoice) else self._choice.system
+
     async def connect(self) -> Model:
         """Returns pydantic-ai's model. UsageError for an unknown name or a missing key; sends no request."""
         async with self._connecting:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ToolCalled,
     )
     from .health import HealthCheck, check_health
+    from .operations import Operation, OperationKind, Tracer
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
@@ -102,6 +103,11 @@ _EXPORTS = {
         "SkillActivated",
         "Subscriber",
         "ToolCalled",
+    ),
+    "metier.runtime.operations": (
+        "Operation",
+        "OperationKind",
+        "Tracer",
     ),
     "metier.runtime.health": (
         "HealthCheck",
@@ -232,6 +238,8 @@ __all__ = [
     "MemoryApprovals",
     "MemorySessionStore",
     "NotActiveError",
+    "Operation",
+    "OperationKind",
     "Outcome",
     "OutputFile",
     "OverBudgetError",
@@ -271,6 +279,7 @@ __all__ = [
     "ToolPattern",
     "ToolReply",
     "ToolRequest",
+    "Tracer",
     "UnknownToolError",
     "Usage",
     "UsageRow",
