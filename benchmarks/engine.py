@@ -2,7 +2,7 @@
 
 A turn is selection, activation, the prompt, one request to a model over HTTP and the record. The floor is the request alone:
 the same prompt, tools and history through the same client to the same scripted model, which runs in its own process. The
-rest is the engine: under 15 ms with 1,000 skills, under 60 ms with 20,000.
+rest is the engine: under 12 ms with 1,000 skills, under 60 ms with 20,000.
 
 The start is measured on a terminal until the first prompt and compared with `python -c "import pydantic_ai"`: at most 1.3 times
 that, because the model's client is imported after the prompt is shown.
@@ -33,7 +33,7 @@ from metier.agents import AgentEngine
 from metier.agents.turn import _parameters
 from metier.app import App
 
-_LIMITS = {1_000: 15.0, 20_000: 60.0}
+_LIMITS = {1_000: 12.0, 20_000: 60.0}
 _TURN, _FLOOR = "a turn of the engine", "its request alone"
 _IMPORT, _CHAT = "import pydantic_ai", "metier chat, to the first prompt"
 _REQUESTS = (
