@@ -19,7 +19,21 @@ from typing import TYPE_CHECKING, Self
 
 from metier.disclosure import Budget
 from metier.errors import ConflictError, MetierError, UnavailableError
-from metier.models import HOW_TO_SET_A_MODEL, ChatMessage, ModelChoice, ModelClient, RetryPolicy, Sleep, explain_failure
+from metier.models import (
+    HOW_TO_SET_A_MODEL,
+    ChatMessage,
+    FailureKind,
+    ModelChoice,
+    ModelClient,
+    ModelFailure,
+    RetryPolicy,
+    Sleep,
+    TranscriptMessage,
+    dump_messages,
+    explain_failure,
+    load_client,
+    load_messages,
+)
 from metier.runtime import (
     ActivatedBy,
     Operation,
@@ -42,7 +56,6 @@ from .prompt import BASE_INSTRUCTIONS, MOST_RANKED, Prompt, build_prompt, decide
 from .turn import TurnLimitError, TurnLimits, TurnRun, follow_request, record_response, usage_of
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
 
 __all__ = ["AgentEngine", "Compaction", "EngineOptions"]
@@ -183,6 +196,11 @@ class AgentEngine:
         """Continues the conversation with another model."""
         self._choice, self._client = choice, None
 
+    def load_client(self) -> None:
+        """Imports what the first request needs, for programs that have time before it."""
+        if isinstance(self._choice, ModelChoice):
+            load_client(self._choice)
+
     async def close(self) -> None:
         self.stop()
         self.session.close()
@@ -262,8 +280,6 @@ class AgentEngine:
         return finished
 
     async def _answer(self, running: TurnRun, emit: Callable[..., None]) -> TurnFinished:
-        from pydantic_ai.exceptions import AgentRunError, ModelContextWindowExceededError
-
         limits = self.options.limits
         limit = limits.context_tokens
         try:
@@ -276,8 +292,8 @@ class AgentEngine:
                 self.prompt = prompt
                 try:
                     done = await running.step(prompt, self._sent())
-                except ModelContextWindowExceededError:
-                    if limit <= 2_000:
+                except ModelFailure as failure:
+                    if failure.kind is not FailureKind.CONTEXT or limit <= 2_000:
                         raise
                     # The model's window is smaller than engine.context_tokens.
                     limit //= 2
@@ -288,8 +304,8 @@ class AgentEngine:
         except TurnLimitError as over:
             hint = "continue with another message, or raise the limit in engine.*"
             return self._finished(running.answer, TurnStatus.LIMITED, reason=str(over), hint=hint)
-        except AgentRunError as error:
-            raise explain_failure(error, self.model_name) from error
+        except ModelFailure as failure:
+            raise explain_failure(failure, self.model_name) from failure
 
     async def _fit(self, running: TurnRun, limit: int, emit: Callable[..., None]) -> Prompt:
         """Builds the prompt, and drops or shortens history until everything that is sent fits the limit."""
@@ -374,14 +390,14 @@ class AgentEngine:
         recent = self.session.recent_folders
         return decide(_with_triggered(found, chooser.select(message, most, recent=recent)), most)
 
-    def _build(self, current: list[ModelMessage] | None = None) -> Prompt:
+    def _build(self, current: list[TranscriptMessage] | None = None) -> Prompt:
         sent = history.text_of([*self._sent(), *(current or [])]) if current is not None else ""
         return build_prompt(
             self.session, base=self.options.instructions, budget=self.options.catalog, selection=self.selection, sent=sent,
             earlier=history.summary_note(*self._summary),
         )  # fmt: skip
 
-    def _sent(self) -> list[ModelMessage]:
+    def _sent(self) -> list[TranscriptMessage]:
         return [message for past in self._past or () for message in past.messages]
 
     def _load(self) -> None:
@@ -394,12 +410,8 @@ class AgentEngine:
         self._summary = self._store.summary(self.id)
         turns = self._store.turns(self.id)
         self._usage = sum((turn.usage for turn in turns), ModelUsage())
-        if self._choice is None:
-            # No model is asked, so pydantic-ai need not be imported to read the messages.
-            self._past = None
-            return
         kept = [turn for turn in turns if turn.status not in (None, TurnStatus.PREVIEW) and turn.number > self._summary[0]]
-        self._past = [PastTurn(turn, messages) for turn in kept if (messages := history.load_messages(turn.messages))]
+        self._past = [PastTurn(turn, messages) for turn in kept if (messages := load_messages(turn.messages))]
 
     def _begin(self, message: str) -> int:
         self._count += 1
@@ -413,7 +425,7 @@ class AgentEngine:
         turn = Turn(
             number=number, started=self.session.services.clock(), message=message, answer=finished.answer,
             status=finished.status,
-            reason=finished.reason, messages=history.dump_messages(messages) if messages else b"[]", active=finished.active,
+            reason=finished.reason, messages=dump_messages(messages) if messages else b"[]", active=finished.active,
             tokens=history.tokens_of(messages, self.session.options.count), usage=finished.usage,
         )  # fmt: skip
         if messages and self._past is not None:

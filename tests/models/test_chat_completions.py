@@ -1,0 +1,158 @@
+"""Answers of servers with the chat completions API, in the forms that servers send."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from metier.models import (
+    Delta,
+    FailureKind,
+    MessagePart,
+    ModelChoice,
+    ModelClient,
+    ModelFailure,
+    ModelQuery,
+    PartKind,
+    TranscriptMessage,
+)
+from metier.models.completion_stream import CompletionStream, read_completion
+from metier.testing import ModelServer, fails, run_now, says
+
+
+def chunk(finish: str | None = None, **delta: Any) -> str:
+    body = {"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+    return f"data: {json.dumps(body)}"
+
+
+def read(*lines: str) -> tuple[list[Delta], TranscriptMessage]:
+    stream = CompletionStream("openai")
+    deltas = [delta for line in lines for delta in stream.read_line(line)]
+    return deltas, stream.message()
+
+
+def test_text_usage_and_the_reason_for_the_end_are_read() -> None:
+    used = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
+    usage = f"data: {json.dumps({'choices': [], 'usage': used})}"
+    deltas, message = read(": a comment", "", chunk(content="Hel"), chunk(content="lo"), chunk("stop"), usage, "data: [DONE]")
+    assert deltas == [Delta("Hel"), Delta("lo")]
+    assert (message.text, message.id, message.model, message.finish_reason) == ("Hello", "c1", "m", "stop")
+    assert (message.input_tokens, message.output_tokens, message.cached_tokens) == (9, 2, 4)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_is_shown_apart_and_sent_back_in_its_field(field: str) -> None:
+    deltas, message = read(chunk(**{field: "Hm."}), chunk(content="Yes."), chunk("stop"))
+    assert deltas == [Delta("Hm.", thinking=True), Delta("Yes.")]
+    with ModelServer([says("ok")]) as server:
+        ask(server, TranscriptMessage(parts=(MessagePart(kind=PartKind.USER, content="?"),)), message)
+        assert server.requests[0].body["messages"][1] == {"role": "assistant", "content": "Yes.", field: "Hm."}
+
+
+def test_reasoning_between_tags_is_not_part_of_the_answer() -> None:
+    deltas, message = read(
+        chunk(content="<think>"), chunk(content="Hm."), chunk(content="</think>\n"), chunk("stop", content="Yes.")
+    )
+    assert deltas == [Delta("Hm.", thinking=True), Delta("Yes.")]
+    assert message.text == "Yes."
+    said = {"role": "assistant", "content": "<think>Hm.</think>\n\nYes."}
+    whole = read_completion({"id": "c", "model": "m", "choices": [{"message": said}]}, provider="ollama")
+    assert [(part.kind, part.content) for part in whole.parts] == [("thinking", "Hm."), ("text", "Yes.")]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [{"index": 0, "id": "a", "function": {"name": "add", "arguments": ""}}, {"index": 0, "function": {"arguments": "{}"}}],
+        [{"id": "a", "function": {"name": "add", "arguments": "{}"}}],
+        [{"index": 0, "id": "a", "function": {"name": "add", "arguments": {}}}, {"index": 0, "function": {"arguments": "{}"}}],
+    ],
+)
+def test_calls_are_put_together(pieces: list[dict[str, Any]]) -> None:
+    _, message = read(*(chunk(tool_calls=[piece]) for piece in pieces), chunk("tool_calls"))
+    (call,) = message.calls
+    assert (call.tool, call.arguments, call.call_id, message.finish_reason) == ("add", "{}", "a", "tool_call")
+
+
+def test_calls_without_an_id_get_one() -> None:
+    calls = [{"index": place, "function": {"name": "add", "arguments": "{}"}} for place in (0, 1)]
+    _, message = read(chunk(tool_calls=calls), chunk("tool_calls"))
+    assert len({call.call_id for call in message.calls if call.call_id}) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("data: {nonsense", FailureKind.UNREADABLE),
+        ('data: {"hello": 1}', FailureKind.UNREADABLE),
+        ('data: {"error": {"message": "slow down", "code": 429}}', FailureKind.RATE),
+        ('data: {"error": "broken"}', FailureKind.OTHER),
+        ('data: {"error": {"message": "long", "code": "context_length_exceeded"}}', FailureKind.CONTEXT),
+    ],
+)
+def test_an_error_inside_a_stream_is_a_failure(line: str, kind: FailureKind) -> None:
+    with pytest.raises(ModelFailure) as failure:
+        read(chunk(content="Hel"), line)
+    assert failure.value.kind is kind
+
+
+def test_a_stream_that_ends_early_may_be_asked_for_again() -> None:
+    with pytest.raises(ModelFailure) as failure:
+        read(chunk(content="Hel"))
+    assert (failure.value.kind, failure.value.temporary) == (FailureKind.CONNECTION, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (400, "This model's maximum context length is 8192 tokens", FailureKind.CONTEXT),
+        (400, "bad tools", FailureKind.REJECTED),
+        (402, "pay", FailureKind.QUOTA),
+        (403, "no", FailureKind.KEY),
+        (418, "no", FailureKind.OTHER),
+    ],
+)
+def test_a_status_is_a_failure_with_the_servers_words(status: int, message: str, kind: FailureKind) -> None:
+    with ModelServer([fails(status, message)]) as server, pytest.raises(ModelFailure) as failure:
+        ask(server, TranscriptMessage(parts=(MessagePart(kind=PartKind.USER, content="?"),)))
+    assert (failure.value.kind, failure.value.detail) == (kind, message)
+
+
+def test_an_address_that_is_not_one_is_a_sentence() -> None:
+    async def go() -> None:
+        async with ModelClient(ModelChoice(name="m", base_url="localhost:1/v1")) as client:
+            async for _ in client.stream(ModelQuery(messages=())):
+                pass
+
+    with pytest.raises(ModelFailure, match="localhost:1/v1") as failure:
+        run_now(go())
+    assert not failure.value.temporary
+
+
+def test_a_compatible_server_is_asked_without_the_libraries_of_others() -> None:
+    code = """
+import asyncio, sys
+from metier.models import ChatMessage, ModelChoice, ModelClient
+async def go():
+    async with ModelClient(ModelChoice(name="openai:tiny", base_url=sys.argv[1])) as model:
+        print((await model.ask([ChatMessage.user("Hi")])).text)
+asyncio.run(go())
+assert not {"pydantic_ai", "openai", "anthropic"} & set(sys.modules)
+"""
+    with ModelServer([says("Hello")]) as server:
+        done = subprocess.run([sys.executable, "-c", code, server.url], check=True, capture_output=True, text=True)
+    assert done.stdout == "Hello\n"
+
+
+def ask(server: ModelServer, *messages: TranscriptMessage) -> TranscriptMessage:
+    async def go() -> TranscriptMessage:
+        async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as client:
+            pieces = [piece async for piece in client.stream(ModelQuery(messages=messages))]
+        assert isinstance(pieces[-1], TranscriptMessage)
+        return pieces[-1]
+
+    return run_now(go())
