@@ -95,6 +95,8 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="skills.parameters", kind=SettingKind.TABLE, project=True, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
         SettingKey(name="selection.semantic", kind=SettingKind.BOOLEAN, project=True, default=False,
             text="pick skills by meaning too, not only by words; needs the extra metier[semantic]"),
+        SettingKey(name="router.enabled", kind=SettingKind.BOOLEAN, project=True, default=True,
+            text="let prompt hooks of other agents name the skill that fits; false switches them off, here or everywhere"),
         SettingKey(name="session.store", kind=SettingKind.PATH, text="the file that sessions and usage are kept in"),
         SettingKey(name="session.mode", kind=SettingKind.TEXT, project=True, default="bounded", text="how long a skill stays active: persistent, bounded or ephemeral"),
         SettingKey(name="session.pinned", kind=SettingKind.LIST, project=True, default=(), text="skills that are never evicted from a session"),
