@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -122,6 +126,20 @@ def test_a_status_is_a_failure_with_the_servers_words(status: int, message: str,
     assert (failure.value.kind, failure.value.detail) == (kind, message)
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/html; charset=utf-8"])
+def test_a_server_that_does_not_stream_is_read_or_reported(kind: str) -> None:
+    said = {"id": "c", "model": "m", "choices": [{"message": {"content": [{"type": "text", "text": "Whole."}]}}]}
+    body = json.dumps(said) if "json" in kind else "<h1>Welcome</h1>"
+    question = TranscriptMessage(parts=(MessagePart(kind=PartKind.USER, content="?"),))
+    with page(body, kind) as server:
+        if "json" in kind:
+            assert ask(server, question).text == "Whole."
+            return
+        with pytest.raises(ModelFailure, match="not JSON: <h1>") as failure:
+            ask(server, question)
+    assert failure.value.kind is FailureKind.UNREADABLE
+
+
 def test_an_address_that_is_not_one_is_a_sentence() -> None:
     async def go() -> None:
         async with ModelClient(ModelChoice(name="m", base_url="localhost:1/v1")) as client:
@@ -148,7 +166,36 @@ assert not {"pydantic_ai", "openai", "anthropic"} & set(sys.modules)
     assert done.stdout == "Hello\n"
 
 
-def ask(server: ModelServer, *messages: TranscriptMessage) -> TranscriptMessage:
+class Page:
+    """A server that answers every request with one page."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+@contextmanager
+def page(body: str, kind: str) -> Iterator[Page]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the name that http.server calls
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield Page(f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+        thread.join()
+
+
+def ask(server: ModelServer | Page, *messages: TranscriptMessage) -> TranscriptMessage:
     async def go() -> TranscriptMessage:
         async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as client:
             pieces = [piece async for piece in client.stream(ModelQuery(messages=messages))]

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["ChatCompletionsClient"]
 
 # Any, in this module: JSON.
-_OPENAI = "https://api.openai.com/v1"
 _CONNECT_SECONDS = 5.0
 _SECONDS = 600.0
 """Models may think for minutes before the first word."""
@@ -43,7 +42,7 @@ class ChatCompletionsClient:
     """One model on one server. The connections are opened by the first request."""
 
     def __init__(self, choice: ModelChoice, model: str, *, provider: str) -> None:
-        self._base = choice.base_url or _OPENAI
+        self._base = choice.base_url
         self._key = choice.key or "none"
         self._model = model
         self._provider = provider
@@ -61,12 +60,7 @@ class ChatCompletionsClient:
             response = await self._client().post("chat/completions", json=body, timeout=_timeout(query))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._unreachable(error) from error
-        if response.status_code >= 400:
-            raise _refused(response.status_code, response.headers, response.text)
-        try:
-            return read_completion(response.json(), provider=self._provider)
-        except ValueError as error:
-            raise ModelFailure(FailureKind.UNREADABLE, "it is not JSON") from error
+        return self._read(response)
 
     async def stream(self, query: ModelQuery) -> AsyncGenerator[Delta | TranscriptMessage, None]:
         import httpx2
@@ -75,9 +69,16 @@ class ChatCompletionsClient:
         answer = CompletionStream(self._provider)
         try:
             async with self._client().stream("POST", "chat/completions", json=body, timeout=_timeout(query)) as response:
-                if response.status_code >= 400:
+                kind = response.headers.get("content-type", "")
+                if response.status_code >= 400 or "json" in kind or "html" in kind:
+                    # Some servers cannot stream, and send the whole answer.
                     await response.aread()
-                    raise _refused(response.status_code, response.headers, response.text)
+                    whole = self._read(response)
+                    for part in whole.parts:
+                        if part.content:
+                            yield Delta(part.content, thinking=part.kind == PartKind.THINKING)
+                    yield whole
+                    return
                 async for line in response.aiter_lines():
                     for delta in answer.read_line(line):
                         yield delta
@@ -91,6 +92,14 @@ class ChatCompletionsClient:
         client, self._http = self._http, None
         if client is not None:
             await client.aclose()
+
+    def _read(self, response: httpx2.Response) -> TranscriptMessage:
+        if response.status_code >= 400:
+            raise _refused(response.status_code, response.headers, response.text)
+        try:
+            return read_completion(response.json(), provider=self._provider)
+        except ValueError as error:
+            raise ModelFailure(FailureKind.UNREADABLE, f"it is not JSON: {response.text[:80]}") from error
 
     def _client(self) -> httpx2.AsyncClient:
         if self._http is None:
@@ -137,7 +146,7 @@ def _part(part: MessagePart) -> dict[str, Any]:
 
 
 def _answer(message: TranscriptMessage) -> dict[str, Any]:
-    body: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    body: dict[str, Any] = {"role": "assistant", "content": message.text or (None if message.calls else "")}
     if message.calls:
         body["tool_calls"] = [
             {"id": call.call_id, "type": "function", "function": {"name": call.tool, "arguments": call.arguments or "{}"}}

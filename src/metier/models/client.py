@@ -149,18 +149,15 @@ async def _connect(choice: ModelChoice | Model) -> ProviderClient:
 
 
 def _uses_library(choice: ModelChoice) -> bool:
-    if choice.provider in _COMPATIBLE:
-        # OpenAI's own server has the responses API, which its newer models need.
-        return choice.provider == "openai" and not choice.base_url
-    return choice.provider in _LIBRARY_ONLY or not choice.base_url or _is_provider(choice.provider)
+    if not choice.base_url:
+        # The library knows the addresses of providers and the variables with their keys.
+        return True
+    return choice.provider not in _COMPATIBLE and (choice.provider in _LIBRARY_ONLY or _is_provider(choice.provider))
 
 
 def _compatible(choice: ModelChoice) -> ProviderClient:
     from .chat_completions import ChatCompletionsClient
 
-    if not choice.key and not choice.base_url:
-        hint = "set OPENAI_API_KEY, or name another variable with model.key_variable"
-        raise UsageError(f"{choice.name} needs an API key", hint=hint)
     known = choice.provider in _COMPATIBLE
     provider = choice.provider if choice.provider in ("ollama", "litellm") else "openai"
     return ChatCompletionsClient(choice, choice.bare_name if known else choice.name, provider=provider)

@@ -73,14 +73,16 @@ class CompletionStream:
         self._head = self._head or {key: chunk.get(key) for key in ("id", "model")}
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk["choices"][:1]:
+            if not isinstance(choice, dict):
+                raise ModelFailure(FailureKind.UNREADABLE, "a piece of it is not a chat completion")
             self._finish = choice.get("finish_reason") or self._finish
             delta = choice.get("delta") or {}
             for source in _REASONING:
                 if isinstance(delta.get(source), str) and delta[source]:
                     yield self._add(PartKind.THINKING, source, delta[source])
                     break
-            if isinstance(delta.get("content"), str) and delta["content"]:
-                yield from self._add_content(delta["content"])
+            if content := _text_of(delta.get("content")):
+                yield from self._add_content(content)
             for place, call in enumerate(delta.get("tool_calls") or ()):
                 self._add_call(place, call)
 
@@ -118,12 +120,19 @@ def read_completion(body: object, *, provider: str) -> TranscriptMessage:
     if not isinstance(body, dict) or not isinstance(choice, dict) or not isinstance(said, dict):
         raise ModelFailure(FailureKind.UNREADABLE, "it is not a chat completion")
     stream = CompletionStream(provider)
-    pieces = [piece for piece in _split_tags(said.get("content") or "") if piece]
+    pieces = [piece for piece in _split_tags(_text_of(said.get("content"))) if piece]
     chunks: list[dict[str, Any]] = [{**said, "content": ""}, *({"content": piece} for piece in pieces)]
     finish = choice.get("finish_reason") or "stop"
     for delta in chunks:
         list(stream.read_chunk({**body, "choices": [{"delta": delta, "finish_reason": finish}]}))
     return stream.message()
+
+
+def _text_of(content: object) -> str:
+    """Some servers send a list of typed parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
 
 
 def _split_tags(content: str) -> list[str]:
