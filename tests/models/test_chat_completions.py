@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -151,6 +151,19 @@ def test_an_address_that_is_not_one_is_a_sentence() -> None:
     assert not failure.value.temporary
 
 
+def test_the_next_request_uses_the_same_connection() -> None:
+    question = TranscriptMessage(parts=(MessagePart(kind=PartKind.USER, content="?"),))
+
+    async def go(url: str) -> list[int]:
+        async with ModelClient(ModelChoice(name="tiny", base_url=url)) as client:
+            return [len([piece async for piece in client.stream(ModelQuery(messages=(question,)))]) for _ in range(3)]
+
+    with counted_server() as (server, ports):
+        assert run_now(go(f"http://127.0.0.1:{server.server_port}")) == [2, 2, 2]
+    assert len(ports) == 3
+    assert len(set(ports)) == 1
+
+
 def test_a_compatible_server_is_asked_without_the_libraries_of_others() -> None:
     code = """
 import asyncio, sys
@@ -164,6 +177,37 @@ assert not {"pydantic_ai", "openai", "anthropic"} & set(sys.modules)
     with ModelServer([says("Hello")]) as server:
         done = subprocess.run([sys.executable, "-c", code, server.url], check=True, capture_output=True, text=True)
     assert done.stdout == "Hello\n"
+
+
+@contextmanager
+def counted_server() -> Iterator[tuple[HTTPServer, list[int]]]:
+    """A server that streams an answer and keeps connections open; the list has the client's port for each request."""
+    ports: list[int] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:  # the name that http.server calls
+            ports.append(self.client_address[1])
+            self.rfile.read(int(self.headers["content-length"]))
+            lines = "\n\n".join((chunk(content="ok"), chunk("stop"), "data: [DONE]", "")).encode()
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(lines), lines))
+            self.wfile.flush()
+            self.wfile.write(b"0\r\n\r\n")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server, ports
+        server.shutdown()
+        thread.join()
 
 
 class Page:

@@ -80,10 +80,9 @@ class ChatCompletionsClient:
                     yield whole
                     return
                 async for line in response.aiter_lines():
+                    # To the end, so that the connection can be used again.
                     for delta in answer.read_line(line):
                         yield delta
-                    if answer.is_done:
-                        break
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._unreachable(error) from error
         yield answer.message()

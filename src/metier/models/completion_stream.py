@@ -29,7 +29,7 @@ class CompletionStream:
     """Collects the pieces of one answer."""
 
     def __init__(self, provider: str) -> None:
-        self.is_done = False
+        self._is_done = False
         self._provider = provider
         self._head: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
@@ -45,7 +45,7 @@ class CompletionStream:
             return
         data = line[5:].strip()
         if data == "[DONE]":
-            self.is_done = True
+            self._is_done = True
             return
         try:
             chunk = json.loads(data)
@@ -55,7 +55,7 @@ class CompletionStream:
 
     def message(self) -> TranscriptMessage:
         """The whole answer. A stream that ended early is a failure of the connection."""
-        if not self._finish and not self.is_done:
+        if not self._finish and not self._is_done:
             raise ModelFailure(FailureKind.CONNECTION, "the connection ended in the middle of the answer")
         parts = [_text_part(kind, "".join(pieces), source, self._provider) for kind, source, pieces in self._parts]
         calls = [
