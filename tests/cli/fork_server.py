@@ -22,6 +22,8 @@ def serve() -> None:
         request = json.loads(line)
         if "METIER_MODEL_NAME" in request["environment"]:
             # A model's client takes a while, which only the tests that ask one should pay, and once.
+            import genai_prices  # noqa: F401
+            import httpx2  # noqa: F401
 
             import metier.models.chat_completions  # noqa: F401
         child = os.fork()

@@ -21,7 +21,9 @@ __all__ = ["CompletionStream", "read_completion"]
 
 # Any, in this module: JSON.
 _REASONING = ("reasoning_content", "reasoning")
-_TAGS = ("<think>", "</think>")
+_TAG = "think"
+_TAGS = (f"<{_TAG}>", f"</{_TAG}>")
+"""Local models think between these. They are read here and never written."""
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "function_call": "tool_call"}
 
 
