@@ -219,7 +219,11 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         route = here.routes.get(self.path) or here.routes.get(path)
         with contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError):
-            if route is None and here.git_root and ".git/" in path:
+            if (
+                route is None
+                and here.git_root
+                and (".git/" in path or path.partition("?")[0].endswith(("/info/refs", "/git-upload-pack")))
+            ):
                 self._send(self._git(here, path, query))
             elif route is None:
                 self._send(Answer(status=404))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
-    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
+    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -115,6 +115,7 @@ __all__ = [
     "UpdateState",
     "UpdateStatus",
     "Verb",
+    "VersionAction",
     "WellKnown",
     "abort_updates",
     "apply_change",
@@ -223,6 +224,7 @@ if not TYPE_CHECKING:
             "metier.install.options": (
                 "ConflictAction",
                 "ConflictAnswer",
+                "VersionAction",
                 "InstallOptions",
                 "HiddenSkill",
                 "InstallResult",

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 
 from metier.errors import UnavailableError
+from metier.extras import MissingExtraError
 from metier.values import dataclass
 
 from .choice import HOW_TO_SET_A_MODEL
@@ -118,8 +119,4 @@ _SENTENCES = {
 
 def missing_extra(error: ImportError, extra: str = "models") -> UnavailableError:
     package = (error.name or str(error)).partition(".")[0]
-    return UnavailableError(
-        f"the Python package {package!r} is not installed",
-        hint=f"run `pip install 'metier[{extra}]'`",
-        retryable=False,
-    )
+    return MissingExtraError(f"the Python package {package!r} is not installed", extra=extra)

@@ -10,7 +10,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.errors import RefusedError
+from metier.errors import RefusedError, plural
 
 __all__ = ["read"]
 
@@ -29,7 +29,7 @@ def read(app: App, *, name: str, path: str) -> Result:
     except UnicodeDecodeError:
         if not click.get_current_context().params["as_json"]:
             raise RefusedError(
-                f"{path!r} is not text ({len(data):,} bytes)", rule="not-text", hint="add --json to get it as base64"
+                f"{path!r} is not text ({plural(len(data), 'byte')})", rule="not-text", hint="add --json to get it as base64"
             ) from None
         body = {"name": name, "path": path, "size": len(data), "base64": base64.b64encode(data).decode()}
         return Result(data=body, lines=lambda _: ())
