@@ -26,7 +26,7 @@ def explain(stderr: str, words: Sequence[str]) -> MetierError:
     )
     for words_of_git, meaning in _MEANINGS:
         if re.search("|".join(words_of_git), stderr, re.IGNORECASE):
-            return meaning(said)
+            return meaning(re.sub(r"^(?:fatal|error|remote): ", "", said))
     return UnavailableError(
         f"git {_command(words)} failed: {said}", hint="check the address with `git ls-remote`", retryable=False
     )
