@@ -48,11 +48,11 @@ from .activation_rows import (
 )
 from .content import SkillContent
 from .operations import Operation
-from .policy.permissions import PolicyDecision, script_tool_request
+from .policy.permissions import PolicyDecision
 from .script_run import Outcome
 from .scripts.availability import checked_scripts, script_warnings
 from .scripts.run_script import ScriptRequest, run_script
-from .scripts.script import SkillScript, script_paths
+from .scripts.script import SkillScript
 from .session_options import LazySelector, SessionOptions, SessionServices, SkillSelector
 from .skill_access import SkillAccess, origin_of
 from .store import SessionRows
@@ -462,22 +462,6 @@ class ToolPermissions:
         """Returns allow, ask or deny. `argument` is the command of a shell, else a path or a name."""
         requesters = [self.session.skills.requester(skill) for skill in self.session.active_skills()]
         return self.session.services.permissions.check(tool, argument, skills=requesters)
-
-    def check_script(self, name: str, script: str, words: Sequence[str]) -> PolicyDecision | None:
-        """Returns the decision about a host's command that runs a script of an active skill, such as
-        `python3 scripts/draw.py Oslo`. It is allowed if the skill's `allowed-tools` request it and the policy allows scripts.
-
-        None if the command is another one, or if the skill has no `allowed-tools`.
-        """
-        skill = next((each for each in self.session.active_skills() if each.name == name), None)
-        requester = self.session.skills.requester(skill) if skill is not None else None
-        if skill is None or requester is None or not requester.tools or script not in script_paths(skill, skill.resources()):
-            return None
-        after = words.index(script) + 1 if script in words else len(words)
-        request = script_tool_request(name, script, words[after:])
-        if not any(form.argv == tuple(words) for form in request.also):
-            return None
-        return self.session.services.permissions.decide(request, requester)
 
 
 def _selector_for(catalog: Catalog, former: SkillSelector) -> SkillSelector:
