@@ -262,7 +262,8 @@ def test_git_reads_the_repository_and_sees_no_secrets(workspace: Workspace, fold
 def test_commits_of_the_sandbox_are_not_kept(workspace: Workspace, folder: Path) -> None:
     git(folder, "init", "-q")
     before = sorted(path for path in (folder / ".git").rglob("*"))
-    line = "git add notes.txt && git -c user.name=a -c user.email=a@b commit -qm x; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; "
+    line = "git add notes.txt && git -c user.name=a -c user.email=a@b commit -qm x; "
+    line += "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; "
     run(
         workspace,
         line + "mkdir -p sub/.git bare/objects bare/refs; echo x > sub/.git/config; touch bare/HEAD bare/config; echo x > out",
