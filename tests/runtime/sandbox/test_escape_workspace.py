@@ -104,7 +104,8 @@ def test_e57_hidden_files_cannot_be_read(stage: Stage, workspace: Workspace, lev
     names = ".env sub/.env.local id_rsa sub/server.key .npmrc .aws/credentials to-hidden"
     line = (
         f"cat {names} .ENV ./.env; find . -newer /nothing -o -name '.env*' -o -name id_rsa -o -name .aws; rm -f .env; "
-        "cat .env; mv sub moved; cat moved/.env.local moved/server.key; cp -r . /tmp/copy; ln .env two; cat two; grep -r canary . /tmp; "
+        "cat .env; mv sub moved; cat moved/.env.local moved/server.key; cp -r . /tmp/copy; ln .env two; "
+        "cat two; grep -r canary . /tmp; "
         "cat /proc/self/mountinfo; rmdir .aws; mkdir .aws; cat .aws/credentials; ls -A . .aws; getfattr -d .; "
         "for place in $(cut -d' ' -f4,5 /proc/self/mountinfo); do cat $place/.env; done; grep . /proc/self/mounts"
     )
