@@ -46,7 +46,9 @@ if TYPE_CHECKING:
         PolicyDecision,
         PolicyVerdict,
         Question,
+        Requester,
         parse_patterns,
+        workspace_write_request,
     )
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
@@ -75,8 +77,17 @@ if TYPE_CHECKING:
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
     from .usage import Allowance, Budgets, Usage, UsageRow, UsageSummary, summarize_usage
+    from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount, remove_abandoned_layers
 
 _EXPORTS = {
+    "metier.runtime.workspace": (
+        "AppliedChanges",
+        "FileChange",
+        "FileChangeKind",
+        "Workspace",
+        "WorkspaceMount",
+        "remove_abandoned_layers",
+    ),
     "metier.runtime.skill_access": (
         "RemoteFiles",
         "approval_digest",
@@ -130,6 +141,7 @@ _EXPORTS = {
         "tool_request",
     ),
     "metier.runtime.policy.permissions": (
+        "Requester",
         "ApprovalAnswer",
         "ApprovalHook",
         "PolicyDecision",
@@ -138,6 +150,7 @@ _EXPORTS = {
         "Question",
         "PolicyVerdict",
         "parse_patterns",
+        "workspace_write_request",
     ),
     "metier.runtime.containers.engine": ("ContainerOptions", "EngineKind"),
     "metier.runtime.containers.runner": ("ContainerRunner",),
@@ -223,6 +236,7 @@ __all__ = [
     "ActivationMode",
     "ActiveSkill",
     "Allowance",
+    "AppliedChanges",
     "Approval",
     "ApprovalAnswer",
     "ApprovalHook",
@@ -236,6 +250,8 @@ __all__ = [
     "Event",
     "EventBus",
     "FileApprovals",
+    "FileChange",
+    "FileChangeKind",
     "Guard",
     "HealthCheck",
     "Interpreters",
@@ -259,6 +275,7 @@ __all__ = [
     "PolicyVerdict",
     "Question",
     "RemoteFiles",
+    "Requester",
     "ResourceRead",
     "Runner",
     "RunnerKind",
@@ -294,6 +311,8 @@ __all__ = [
     "Usage",
     "UsageRow",
     "UsageSummary",
+    "Workspace",
+    "WorkspaceMount",
     "activated_by",
     "approval_digest",
     "call_tool",
@@ -313,11 +332,13 @@ __all__ = [
     "provider_telemetry",
     "read_arguments",
     "read_file_text",
+    "remove_abandoned_layers",
     "script_reply",
     "static_tools",
     "summarize_usage",
     "tool_request",
     "wait_for",
+    "workspace_write_request",
     "write_outputs",
 ]
 
