@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .router import Router
     from .sessions import Sessions
     from .skills import LocalSkills
+    from .workspaces import Workspaces
 
 __all__ = ["App"]
 
@@ -173,6 +174,12 @@ class App:
             paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills,
         )  # fmt: skip
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        from .workspaces import Workspaces
+
+        return Workspaces(paths=self.paths, settings=self.settings)
 
     @cached_property
     def conversations(self) -> Conversations:

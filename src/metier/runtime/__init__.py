@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from .health import HealthCheck, check_health
     from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace
+    from .operations import Operation, OperationKind, Tracer
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
         PolicyDecision,
         PolicyVerdict,
         Question,
+        Requester,
         parse_patterns,
+        workspace_write_request,
     )
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
@@ -80,8 +83,17 @@ if TYPE_CHECKING:
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
     from .usage import Allowance, Budgets, Usage, UsageRow, UsageSummary, summarize_usage
+    from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount, remove_abandoned_layers
 
 _EXPORTS = {
+    "metier.runtime.workspace": (
+        "AppliedChanges",
+        "FileChange",
+        "FileChangeKind",
+        "Workspace",
+        "WorkspaceMount",
+        "remove_abandoned_layers",
+    ),
     "metier.runtime.skill_access": (
         "RemoteFiles",
         "approval_digest",
@@ -112,6 +124,11 @@ _EXPORTS = {
         "Subscriber",
         "ToolCalled",
     ),
+    "metier.runtime.operations": (
+        "Operation",
+        "OperationKind",
+        "Tracer",
+    ),
     "metier.runtime.health": (
         "HealthCheck",
         "check_argument_limits",
@@ -141,6 +158,7 @@ _EXPORTS = {
         "tool_request",
     ),
     "metier.runtime.policy.permissions": (
+        "Requester",
         "ApprovalAnswer",
         "ApprovalHook",
         "PolicyDecision",
@@ -149,6 +167,7 @@ _EXPORTS = {
         "Question",
         "PolicyVerdict",
         "parse_patterns",
+        "workspace_write_request",
     ),
     "metier.runtime.containers.engine": ("ContainerOptions", "EngineKind"),
     "metier.runtime.containers.runner": ("ContainerRunner",),
@@ -234,6 +253,7 @@ __all__ = [
     "ActivationMode",
     "ActiveSkill",
     "Allowance",
+    "AppliedChanges",
     "Approval",
     "ApprovalAnswer",
     "ApprovalHook",
@@ -249,6 +269,8 @@ __all__ = [
     "Event",
     "EventBus",
     "FileApprovals",
+    "FileChange",
+    "FileChangeKind",
     "Guard",
     "HealthCheck",
     "Interpreters",
@@ -263,6 +285,8 @@ __all__ = [
     "MemorySessionStore",
     "NeededVariable",
     "NotActiveError",
+    "Operation",
+    "OperationKind",
     "Outcome",
     "OutputFile",
     "OverBudgetError",
@@ -273,6 +297,7 @@ __all__ = [
     "PolicyVerdict",
     "Question",
     "RemoteFiles",
+    "Requester",
     "ResourceRead",
     "Runner",
     "RunnerKind",
@@ -307,11 +332,14 @@ __all__ = [
     "ToolPattern",
     "ToolReply",
     "ToolRequest",
+    "Tracer",
     "UnknownToolError",
     "Usage",
     "UsageRow",
     "UsageSummary",
     "VaultKind",
+    "Workspace",
+    "WorkspaceMount",
     "activated_by",
     "approval_digest",
     "call_tool",
@@ -335,11 +363,13 @@ __all__ = [
     "provider_telemetry",
     "read_arguments",
     "read_file_text",
+    "remove_abandoned_layers",
     "script_reply",
     "static_tools",
     "summarize_usage",
     "tool_request",
     "wait_for",
+    "workspace_write_request",
     "write_outputs",
 ]
 

@@ -13,7 +13,9 @@ import click
 from metier.app import App
 from metier.cli.completion import script_names, skill_names
 from metier.cli.core.dispatch import command
+from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
+from metier.cli.core.workspace import WorkspaceOptions, finish_workspace, open_workspace, workspace_options
 from metier.cli.policy import ask_on_terminal
 from metier.errors import UsageError
 from metier.runtime import (
@@ -59,9 +61,10 @@ _MAX_INPUT = 64 * 1024 * 1024
     metavar="FILE",
     help="Copy this output to the current folder; may be repeated.",
 )
+@workspace_options
 def run_script(
     app: App, *, skill: str, script: str, arguments: tuple[str, ...], hosts: tuple[str, ...], secrets: tuple[str, ...],
-    timeout: float | None, with_stdin: bool, outputs: tuple[str, ...],
+    timeout: float | None, with_stdin: bool, outputs: tuple[str, ...], **folder: Any,
 ) -> Result:  # fmt: skip
     """Run a script of a skill in a sandbox.
 
@@ -69,10 +72,13 @@ def run_script(
 
         metier skill run data-analysis analyze --stdin -- summary - --top 3 < sales.csv
 
-    The script can read the skill's folder and write to an empty scratch folder, its home. It can connect only to hosts that
+    The script starts in the workspace, by default the current folder, and its changes are shown before they are applied.
+    SKILL_DIR is the folder of the skill, and HOME an empty scratch folder. It can connect only to hosts that
     you name with --network, or that the skill declares and you allow. The exit code is that of the script, or 124 after a
     timeout; --json distinguishes it from an error of metier.
     """
+    # Any: the options of the workspace.
+    options = WorkspaceOptions(**folder)
     limit = app.sessions.options().limits.seconds
     if timeout is not None and timeout > limit:
         raise UsageError(
@@ -82,19 +88,28 @@ def run_script(
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
     kept = app.sessions.is_writable
-    session = app.sessions.open(_SESSION, approve=approve_named(hosts, secrets), kept=kept)
-    result = run_in(
-        session,
-        app.folder,
-        skill,
-        script,
-        arguments,
-        stdin=stdin,
-        hosts=hosts,
-        secrets=secrets,
-        seconds=timeout,
-        outputs=outputs,
-    )
+    workspace, remark = open_workspace(app, options)
+    try:
+        session = app.sessions.open(_SESSION, approve=approve_named(hosts, secrets), kept=kept, workspace=workspace)
+        result = run_in(
+            session,
+            app.folder,
+            skill,
+            script,
+            arguments,
+            stdin=stdin,
+            hosts=hosts,
+            secrets=secrets,
+            seconds=timeout,
+            outputs=outputs,
+        )
+        if remark and result.data["exit_code"]:
+            # It may have failed because it did not find the user's files.
+            result = replace(result, info=remark)
+        result = _with_changes(app, session, skill, result, yes=options.yes)
+    finally:
+        if workspace is not None:
+            workspace.close()
     if kept:
         return result
     return replace(result, notes=(*result.notes, f"{app.paths.home} cannot be written, so this run is not in the statistics"))
@@ -119,6 +134,20 @@ def approve_named(hosts: Sequence[str], secrets: Sequence[str] = ()) -> Approval
         return ask(question) if ask else ApprovalAnswer.NO
 
     return approve
+
+
+def _with_changes(app: App, session: Session, skill: str, result: Result, *, yes: bool) -> Result:
+    if session.workspace is None:
+        return replace(result, data={**result.data, "workspace": None})
+    ask = not click.get_current_context().params["as_json"]
+    if ask and can_ask():
+        # Before the question about what it changed.
+        sys.stdout.write(result.text or "")
+        sys.stdout.flush()
+        result = replace(result, text="")
+    report = finish_workspace(app, session.workspace, session, [skill], yes=yes, ask=ask)
+    data = {**result.data, "workspace": report.data}
+    return replace(result, data=data, notes=(*result.notes, *report.notes), info=report.info)
 
 
 def run_in(session: Session, folder: str, skill: str, script: str, arguments: Sequence[str], **options: Any) -> Result:

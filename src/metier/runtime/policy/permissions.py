@@ -36,10 +36,11 @@ __all__ = [
     "Question",
     "Requester",
     "script_tool_request",
+    "workspace_write_request",
 ]
 
-SCRIPT, TOOLSET = "Script", "Toolset"
-_OURS = frozenset({NETWORK, SCRIPT, SECRET, TOOLSET})
+SCRIPT, TOOLSET, WORKSPACE = "Script", "Toolset", "Workspace"
+_OURS = frozenset({NETWORK, SCRIPT, SECRET, TOOLSET, WORKSPACE})
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
     ".sh": ("bash", "sh"),
@@ -83,6 +84,8 @@ class Policy:
     """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
     """Tools of the host."""
+    workspace_write: PolicyVerdict = PolicyVerdict.ASK
+    """Applying changes to the user's folder."""
 
     @classmethod
     def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **defaults: PolicyVerdict) -> Policy:
@@ -90,6 +93,7 @@ class Policy:
 
     def default_for(self, tool: str) -> PolicyVerdict:
         ours = {SCRIPT: self.scripts, NETWORK: self.network, SECRET: self.secrets, TOOLSET: self.toolsets}
+        ours[WORKSPACE] = self.workspace_write
         return ours.get(tool, self.tools)
 
 
@@ -248,7 +252,8 @@ class Permissions:
         if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
-        name = {SCRIPT: "scripts", NETWORK: "network", SECRET: "secrets", TOOLSET: "toolsets"}.get(request.tool, "tools")
+        names = {SCRIPT: "scripts", NETWORK: "network", SECRET: "secrets", TOOLSET: "toolsets", WORKSPACE: "workspace.write"}
+        name = names.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",
@@ -280,6 +285,11 @@ class Permissions:
             return ()
         found = self.which(request.argv[0]) if self.which is not None and "/" not in request.argv[0] else None
         return (found or request.argv[0], *request.argv[1:])
+
+
+def workspace_write_request() -> ToolRequest:
+    """Returns the request to apply changes to the user's folder."""
+    return ToolRequest(tool=WORKSPACE, argument="write")
 
 
 def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> ToolRequest:
