@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .conversations import Conversations
     from .installation import Installation
+    from .packages import Packages
     from .registries import Registries
     from .sessions import Sessions
     from .skills import LocalSkills
@@ -169,8 +170,14 @@ class App:
 
         return Sessions(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            skills=self.skills,
+            skills=self.skills, packages=self.packages,
         )  # fmt: skip
+
+    @cached_property
+    def packages(self) -> Packages:
+        from .packages import Packages
+
+        return Packages(paths=self.paths, environment=self.environment, installation=self.installation)
 
     @cached_property
     def conversations(self) -> Conversations:

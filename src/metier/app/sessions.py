@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Telemetry,
     )
 
+    from .packages import Packages
     from .paths import Paths
     from .skills import LocalSkills
 
@@ -40,6 +41,7 @@ class Sessions:
     settings: Settings
     environment: Mapping[str, str]
     skills: LocalSkills
+    packages: Packages
 
     @cached_property
     def store(self) -> SqliteSessionStore:
@@ -74,7 +76,7 @@ class Sessions:
 
         settings = self.settings
         verdicts = {
-            name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools")
+            name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools", "packages")
         }
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
         return Permissions(
@@ -193,4 +195,5 @@ class Sessions:
             open_selector=open_selector,
             current_catalog=current_catalog,
             remote_files=lambda entry: self.skills.remote_servers.files(entry),
+            packages=self.packages,
         )

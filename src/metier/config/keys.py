@@ -113,6 +113,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="policy.network", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="the network for scripts: allow, ask or deny"),
         SettingKey(name="policy.toolsets", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="Python toolsets inside the agent's own process: allow, ask or deny"),
         SettingKey(name="policy.tools", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="tools of the host that a skill asks for: allow, ask or deny"),
+        SettingKey(name="policy.packages", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="fetching the packages that scripts declare: allow, ask or deny"),
         SettingKey(name="sandbox.require", kind=SettingKind.TEXT, held=Held.STRICTEST, order=("off", "limits", "landlock", "seatbelt", "namespace"), default="landlock", text="the minimum isolation level: namespace, landlock, limits or off"),
         SettingKey(name="sandbox.environment", kind=SettingKind.LIST, default=(), text="environment variables that scripts may see, by name"),
         SettingKey(name="sandbox.output_bytes", kind=SettingKind.NUMBER, default=1024 * 1024, least=1, text="maximum output of a script, stdout and stderr together"),

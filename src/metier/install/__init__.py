@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from .fetch.repository import FoundSkill, select_skills
     from .installation import install, list_source, parse_source_ref, restore_and_install
     from .lock.lock_file import Lock, LockEntry, Origin
+    from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
+    from .packages.environments import BuiltPackage, Environment, EnvironmentCache, EnvironmentsSize
+    from .packages.programs import PackagePrograms
+    from .packages.skill_packages import PackageStatus, SkillPackages, package_changes
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -55,6 +59,7 @@ __all__ = [
     "AgentVisibility",
     "AgentsMd",
     "ArchiveFile",
+    "BuiltPackage",
     "CacheSize",
     "Choose",
     "ConfiguredPlugin",
@@ -62,6 +67,9 @@ __all__ = [
     "ConflictAnswer",
     "Cooldown",
     "Edits",
+    "Environment",
+    "EnvironmentCache",
+    "EnvironmentsSize",
     "FetchProgress",
     "FetchResult",
     "FetchStage",
@@ -86,10 +94,14 @@ __all__ = [
     "LockEntry",
     "LockFetcher",
     "LockVerdict",
+    "LockedPackage",
+    "LockedPackages",
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
     "Origin",
+    "PackagePrograms",
+    "PackageStatus",
     "PreparedSkill",
     "Progress",
     "Ref",
@@ -99,6 +111,7 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
+    "SkillPackages",
     "SkillStore",
     "SkillUpdate",
     "SourceList",
@@ -123,6 +136,7 @@ __all__ = [
     "list_source",
     "not_installed",
     "outdated",
+    "package_changes",
     "parse_header",
     "parse_ref",
     "parse_source_ref",
@@ -193,6 +207,10 @@ if not TYPE_CHECKING:
                 "LockEntry",
                 "Origin",
             ),
+            "metier.install.lock.locked_packages": (
+                "LockedPackage",
+                "LockedPackages",
+            ),
             "metier.install.lock.restore": ("restore",),
             "metier.install.lock.verify": (
                 "LockCondition",
@@ -209,6 +227,18 @@ if not TYPE_CHECKING:
                 "InstallOptions",
                 "HiddenSkill",
                 "InstallResult",
+            ),
+            "metier.install.packages.environments": (
+                "BuiltPackage",
+                "Environment",
+                "EnvironmentCache",
+                "EnvironmentsSize",
+            ),
+            "metier.install.packages.programs": ("PackagePrograms",),
+            "metier.install.packages.skill_packages": (
+                "PackageStatus",
+                "SkillPackages",
+                "package_changes",
             ),
             "metier.install.prepare": (
                 "PreparedSkill",

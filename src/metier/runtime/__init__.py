@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters
+    from .scripts.packages import PackageMount, PackagePlan, PackageProvider
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
@@ -145,6 +146,7 @@ _EXPORTS = {
         "write_outputs",
     ),
     "metier.runtime.scripts.interpreters": ("Interpreters",),
+    "metier.runtime.scripts.packages": ("PackageMount", "PackagePlan", "PackageProvider"),
     "metier.runtime.scripts.run_script": ("ScriptRequest",),
     "metier.runtime.scripts.runner": ("Runner", "check_argument_limits"),
     "metier.runtime.scripts.script": ("is_script",),
@@ -235,6 +237,9 @@ __all__ = [
     "Outcome",
     "OutputFile",
     "OverBudgetError",
+    "PackageMount",
+    "PackagePlan",
+    "PackageProvider",
     "PathContext",
     "Permissions",
     "Policy",

@@ -10,6 +10,7 @@ from metier.errors import ConflictError
 from metier.values import dataclass, field
 
 from .sandbox.isolation import Isolation, IsolationLevel
+from .scripts.packages import PackageMount
 
 __all__ = ["Limits", "Outcome", "OutputFile", "ScriptRun", "check_output_paths", "printable", "write_outputs"]
 
@@ -65,6 +66,8 @@ class ScriptRun:
     """Absolute paths outside the skill that the script may read, such as the file to analyse."""
     outputs: tuple[str, ...] = ()
     """Files of the scratch folder to return."""
+    packages: PackageMount | None = None
+    """A prepared environment with the packages that the script declares."""
     limits: Limits = field(default_factory=Limits)
 
 

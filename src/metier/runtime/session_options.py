@@ -18,6 +18,7 @@ from .content import MAX_LISTED_FILES
 from .events import EventBus
 from .policy.permissions import Permissions
 from .script_run import Limits, Outcome, ScriptRun
+from .scripts.packages import PackageProvider
 from .skill_access import OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
 from .usage import Budgets
@@ -94,6 +95,8 @@ class SessionServices:
     """Returns the skills as they are on disk now, and the same object while nothing has changed. See `Session.refresh`."""
     remote_files: OpenRemoteFiles | None = None
     """Opens skills on other servers. Without it, they cannot be used."""
+    packages: PackageProvider | None = None
+    """Prepares the packages that scripts declare. Without one, such scripts are refused."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 

@@ -31,10 +31,26 @@ if TYPE_CHECKING:
     from .fast_yaml import FastFields, fast_fields
     from .render import render_skill_file
     from .repairs import AppliedFix, FixResult, fix_skill_file, replace_description, replace_name
+    from .script_packages import (
+        DeclaredPackages,
+        InlineMetadata,
+        PackageKind,
+        declared_packages,
+        inline_metadata,
+        packages_of_script,
+        script_files,
+    )
     from .templates import SKILL_TEMPLATES, SkillTemplate, new_skill_files
     from .versions import Version, VersionRange, is_version, newest_version
 
 __all__ = [
+    "script_files",
+    "packages_of_script",
+    "inline_metadata",
+    "declared_packages",
+    "PackageKind",
+    "InlineMetadata",
+    "DeclaredPackages",
     "CODES",
     "EXTENSION_KEYS",
     "EXTENSION_SPELLINGS",
@@ -115,6 +131,15 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
             "metier.spec.fast_yaml": ("FastFields", "fast_fields"),
             "metier.spec.render": ("render_skill_file",),
             "metier.spec.repairs": ("AppliedFix", "FixResult", "fix_skill_file", "replace_description", "replace_name"),
+            "metier.spec.script_packages": (
+                "DeclaredPackages",
+                "InlineMetadata",
+                "PackageKind",
+                "declared_packages",
+                "inline_metadata",
+                "packages_of_script",
+                "script_files",
+            ),
             "metier.spec.templates": ("SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"),
             "metier.spec.versions": ("Version", "VersionRange", "is_version", "newest_version"),
         },

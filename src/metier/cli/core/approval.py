@@ -26,7 +26,8 @@ _ANSWERS = {
 def question_lines(question: Question) -> tuple[str, ...]:
     """The request, and the exact command line on a line of its own if there is one."""
     request = one_line(f"{question.skill} wants to use {question.request} ({question.reason})")
-    return (request, f"  $ {command_line(question.words)}") if question.words else (request,)
+    details = tuple(f"  {one_line(each)}" for each in question.request.details)
+    return (request, *details, f"  $ {command_line(question.words)}") if question.words else (request, *details)
 
 
 def command_line(words: tuple[str, ...]) -> str:

@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 NETWORK, SCRIPT, TOOLSET = "Network", "Script", "Toolset"
-_OURS = frozenset({NETWORK, SCRIPT, TOOLSET})
+PACKAGES = "Packages"
+_OURS = frozenset({NETWORK, SCRIPT, TOOLSET, PACKAGES})
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
     ".sh": ("bash", "sh"),
@@ -81,13 +82,17 @@ class Policy:
     """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
     """Tools of the host."""
+    packages: PolicyVerdict = PolicyVerdict.ASK
+    """Packages that scripts declare: fetching them once, for all runs."""
 
     @classmethod
     def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **defaults: PolicyVerdict) -> Policy:
         return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **defaults)
 
     def default_for(self, tool: str) -> PolicyVerdict:
-        return {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets}.get(tool, self.tools)
+        return {
+            SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets, PACKAGES: self.packages,
+        }.get(tool, self.tools)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +250,7 @@ class Permissions:
         if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
-        name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets"}.get(request.tool, "tools")
+        name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets", PACKAGES: "packages"}.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",
@@ -315,6 +320,8 @@ def _hint(request: ToolRequest, skill: Requester, decision: PolicyDecision) -> s
         )
     if decision.rule.startswith("policy.deny"):
         return "the user's policy forbids it; see `metier policy show`"
+    if request.tool == PACKAGES:
+        return f"run `metier skill prepare {skill.name}`, which fetches them once; then scripts run without network"
     return f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))} --skill {skill.name}`"
 
 

@@ -6,6 +6,8 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 
+from metier.runtime.scripts.packages import PackageMount
+
 from .system import masked, readable, system_links
 
 __all__ = ["FIX", "SCRATCH", "arguments", "find"]
@@ -29,6 +31,7 @@ def arguments(
     also_readable: Iterable[str],
     network: bool,
     scratch_bytes: int,
+    packages: PackageMount | None = None,
 ) -> list[str]:  # fmt: skip
     r"""Returns the command line. \0filter, \0script, \0info and \0wait stand for descriptors that are opened later."""
     words = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
@@ -42,6 +45,9 @@ def arguments(
         words += ["--symlink", target, path]
     for path in (*(path for path in base if path not in links), *_outermost(also_readable), skill):
         words += ["--ro-bind", path, path]
+    if packages and packages.is_node:
+        # Node looks for packages in every folder above the script, and this one is never the skill's.
+        words += ["--ro-bind", f"{packages.folder}/node_modules", "/node_modules"]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
     for path in masked():
         words += ["--ro-bind", "/dev/null", path]

@@ -52,8 +52,10 @@ def plan_run(
         "argv": words,
         "environment": system.environment(
             scratch=scratch, skill=run.folder, allowed=run.environment, secrets=run.secrets, zone=features.zone
-        ),
+        )
+        | _package_variables(run, is_linked=bool(base)),
         "folder": run.folder,
+        "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
         "script_path": path,
         "script": data,
         "base": base,
@@ -70,7 +72,8 @@ def plan_run(
     }
     if level is IsolationLevel.NAMESPACE:
         request["argv"] = bubblewrap.arguments(
-            features.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
+            features.bwrap or "", words, skill=run.folder, script=script, packages=run.packages,
+            also_readable=(*command.readable, *run.inputs, *_package_folders(run)),
             network=run.network, scratch_bytes=limits.scratch_bytes,
         )  # fmt: skip
         request["filter"] = _filter(seccomp.FilterOptions(network=run.network))
@@ -83,6 +86,7 @@ def plan_run(
             *system.readable(network=run.network),
             *command.readable,
             *run.inputs,
+            *_package_folders(run),
             run.folder,
             f"{base}/skill",
         ]
@@ -97,7 +101,22 @@ def plan_run(
 
 
 def _readable(run: ScriptRun, command: ScriptCommand) -> tuple[str, ...]:
-    return (*system.readable(network=run.network), *command.readable, *run.inputs, run.folder)
+    return (*system.readable(network=run.network), *command.readable, *run.inputs, *_package_folders(run), run.folder)
+
+
+def _package_variables(run: ScriptRun, *, is_linked: bool) -> dict[str, str]:
+    """Returns the variables that lead programs which the script starts to its packages."""
+    if run.packages is None:
+        return {}
+    if not run.packages.is_node:
+        return {"PYTHONPATH": run.packages.folder}
+    # Where the skill is a folder of links, packages are found from the links, not from the files that they lead to.
+    options = {"NODE_OPTIONS": "--preserve-symlinks"} if is_linked else {}
+    return {"NODE_PATH": f"{run.packages.folder}/node_modules", **options}
+
+
+def _package_folders(run: ScriptRun) -> tuple[str, ...]:
+    return (run.packages.folder,) if run.packages else ()
 
 
 def _filter(options: seccomp.FilterOptions) -> bytes:

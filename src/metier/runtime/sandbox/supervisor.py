@@ -102,6 +102,9 @@ class SupervisedRun:
         os.mkdir(f"{base}/scratch", 0o700)
         self.scratch = os.open(f"{base}/scratch", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         scratch.mirror(self.request["folder"], self.request["script_path"], self.request["script"], f"{base}/skill")
+        if self.request["node_modules"]:
+            # Node looks for packages in every folder above the script.
+            os.symlink(self.request["node_modules"], f"{base}/node_modules")
 
     def _start(self) -> float:
         inside = self.starter.start(self.request)

@@ -16,6 +16,7 @@ from metier.runtime.usage import Usage
 from metier.spec import resource_path
 from metier.values import dataclass, replace
 
+from .packages import mount_packages
 from .script import script_paths
 
 if TYPE_CHECKING:
@@ -89,11 +90,17 @@ def _plan(session: Session, request: ScriptRequest) -> ScriptRun:
                 )
             )
             raise
+    folder = session.skills.folder(skill.name)
+    packages = mount_packages(
+        skill, script, folder, provider=session.services.packages, permissions=session.services.permissions,
+        requester=requester,
+    )  # fmt: skip
     options = session.options
     seconds = min(options.limits.seconds, request.seconds or options.limits.seconds, _seconds_left(session, skill.name))
     return ScriptRun(
-        folder=session.skills.folder(skill.name),
+        folder=folder,
         script=script,
+        packages=packages,
         arguments=request.arguments,
         network=request.network,
         outputs=request.outputs,

@@ -74,9 +74,9 @@ class Runner:
             raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
         if "cannot_start" in report:
             raise UnavailableError(f"the {level} sandbox did not start: {report['cannot_start']}", hint="see `metier doctor`")
-        if before is not None and before != await asyncio.to_thread(_folder_state, os.path.realpath(run.folder)):
+        if before is not None and before != await asyncio.to_thread(_state, run):
             raise RefusedError(
-                "the skill's folder changed while its script ran",
+                "the skill's folder or its packages changed while its script ran",
                 rule="skill-changed",
                 hint="install the skill again; its files can no longer be trusted",
             )
@@ -90,11 +90,11 @@ class Runner:
         level = self._required_level(run.limits)
         folder = os.path.realpath(run.folder)
         path, data = _read_script(run, folder)
-        command = self._interpreters.command(path, data, network=run.network)
+        command = self._interpreters.command(path, data, packages=run.packages)
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(_check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
-        before = None if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) else _folder_state(folder)
+        before = None if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) else _state(run)
         return level, plan_run(self._features, level, run, path=path, data=data, command=command), before
 
     def _required_level(self, limits: Limits) -> IsolationLevel:
@@ -161,6 +161,12 @@ def _check_input(path: str) -> str:
     if not os.path.exists(clean):
         raise NotFoundError(f"input {path!r} not found", hint="check the path")
     return clean
+
+
+def _state(run: ScriptRun) -> list[tuple[object, ...]]:
+    """Returns the state of the folders that a run may only read."""
+    folders = (os.path.realpath(run.folder), *((run.packages.folder,) if run.packages else ()))
+    return [each for folder in folders for each in _folder_state(folder)]
 
 
 def _folder_state(folder: str) -> list[tuple[object, ...]]:
