@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.values import dataclass, field
 
 if TYPE_CHECKING:
-    from metier.install import Environment, EnvironmentCache, LockedPackages, SkillPackages
-    from metier.runtime import PackageMount, PackagePlan
+    from metier.install import Environment, EnvironmentCache, LockedPackages, PackageDownloads, SkillPackages
+    from metier.runtime import PackageMount, PackagePlan, Permissions
     from metier.spec import DeclaredPackages
 
     from .installation import Installation
     from .paths import Paths
 
-__all__ = ["Packages"]
+__all__ = ["Packages", "PreparedPackages"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedPackages:
+    """The packages of one declaration of a skill, prepared."""
+
+    declared: DeclaredPackages
+    locked: LockedPackages
+    environment: Environment
+    changes: tuple[str, ...] = ()
+    """Against the lock before: `+ rich 14.0`, `polars 1.0 -> 1.1`."""
+    is_new: bool = False
+    """True if they were built now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +58,47 @@ class Packages:
         from metier.install import EnvironmentCache
 
         return EnvironmentCache(self.paths.cache("environments"))
+
+    @property
+    def downloads(self) -> PackageDownloads:
+        from metier.install import PackageDownloads
+
+        return PackageDownloads(self.paths.cache("packages"))
+
+    def prepare_skill(
+        self,
+        name: str,
+        folder: str,
+        permissions: Permissions,
+        *,
+        upgrade: bool = False,
+        offline: bool = False,
+        python: str = "",
+    ) -> Iterator[PreparedPackages]:
+        """Prepares everything that a skill declares. Raises RefusedError where the user does not allow it."""
+        from metier.errors import RefusedError
+        from metier.install import package_changes
+        from metier.runtime import Requester, ToolRequest, approval_digest, refuse_denied_packages
+        from metier.sources import DiskFiles
+
+        skills = self.skills_with(offline=offline)
+        requester = Requester(name=name, digest=lambda: approval_digest(DiskFiles(folder)))
+        for declared in skills.declared(folder):
+            refuse_denied_packages(declared, permissions, requester)
+            before = skills.earlier(folder, declared)
+            try:
+                found = None if upgrade else skills.find(folder, declared)
+            except RefusedError:
+                found = None
+            if found and before:
+                yield PreparedPackages(declared=declared, locked=before, environment=found)
+                continue
+            locked = skills.resolve(folder, declared, upgrade=upgrade, python=python)
+            details = tuple(map(str, locked.packages))
+            permissions.authorise(ToolRequest(tool="Packages", argument=locked.digest, details=details), requester)
+            built = skills.prepare(folder, declared, locked)
+            changes = package_changes(before, locked)
+            yield PreparedPackages(declared=declared, locked=locked, environment=built, changes=changes, is_new=True)
 
     def find(self, folder: str, declared: DeclaredPackages) -> PackageMount | None:
         found = self.skills.find(folder, declared)

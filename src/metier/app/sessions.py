@@ -76,7 +76,8 @@ class Sessions:
 
         settings = self.settings
         verdicts = {
-            name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools", "packages")
+            name: one_of(settings, f"policy.{name}", PolicyVerdict)
+            for name in ("scripts", "network", "toolsets", "tools", "packages")
         }
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
         return Permissions(

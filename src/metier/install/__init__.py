@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
-    from .packages.environments import BuiltPackage, Environment, EnvironmentCache, EnvironmentsSize
-    from .packages.programs import PackagePrograms
+    from .packages.environments import BuiltPackage, Environment, EnvironmentCache, EnvironmentsSize, PackageDownloads
+    from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
     from .packages.skill_packages import PackageStatus, SkillPackages, package_changes
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_TARGETS",
+    "NPM_HINT",
+    "UV_HINT",
     "Access",
     "AgentVisibility",
     "AgentsMd",
@@ -100,6 +102,7 @@ __all__ = [
     "MergeReason",
     "NewestVersion",
     "Origin",
+    "PackageDownloads",
     "PackagePrograms",
     "PackageStatus",
     "PreparedSkill",
@@ -233,8 +236,9 @@ if not TYPE_CHECKING:
                 "Environment",
                 "EnvironmentCache",
                 "EnvironmentsSize",
+                "PackageDownloads",
             ),
-            "metier.install.packages.programs": ("PackagePrograms",),
+            "metier.install.packages.programs": ("NPM_HINT", "UV_HINT", "PackagePrograms"),
             "metier.install.packages.skill_packages": (
                 "PackageStatus",
                 "SkillPackages",

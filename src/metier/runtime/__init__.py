@@ -43,12 +43,13 @@ if TYPE_CHECKING:
         PolicyDecision,
         PolicyVerdict,
         Question,
+        Requester,
         parse_patterns,
     )
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters
-    from .scripts.packages import PackageMount, PackagePlan, PackageProvider
+    from .scripts.packages import PackageMount, PackagePlan, PackageProvider, refuse_denied_packages
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
@@ -128,6 +129,7 @@ _EXPORTS = {
         "Permissions",
         "Policy",
         "Question",
+        "Requester",
         "PolicyVerdict",
         "parse_patterns",
     ),
@@ -146,7 +148,7 @@ _EXPORTS = {
         "write_outputs",
     ),
     "metier.runtime.scripts.interpreters": ("Interpreters",),
-    "metier.runtime.scripts.packages": ("PackageMount", "PackagePlan", "PackageProvider"),
+    "metier.runtime.scripts.packages": ("PackageMount", "PackagePlan", "PackageProvider", "refuse_denied_packages"),
     "metier.runtime.scripts.run_script": ("ScriptRequest",),
     "metier.runtime.scripts.runner": ("Runner", "check_argument_limits"),
     "metier.runtime.scripts.script": ("is_script",),
@@ -247,6 +249,7 @@ __all__ = [
     "PolicyVerdict",
     "Question",
     "RemoteFiles",
+    "Requester",
     "ResourceRead",
     "Runner",
     "Schema",
@@ -299,6 +302,7 @@ __all__ = [
     "provider_telemetry",
     "read_arguments",
     "read_file_text",
+    "refuse_denied_packages",
     "script_reply",
     "static_tools",
     "summarize_usage",

@@ -101,7 +101,7 @@ def inline_metadata(data: bytes) -> InlineMetadata | None:
 
 def packages_of_script(script: str, data: bytes, files: Files) -> DeclaredPackages | None:
     """Returns the packages of one script: its own block, or the nearest requirements.txt or package.json; None without."""
-    if script.endswith(".py") or data.startswith(b"#!") and b"python" in data[:200].split(b"\n")[0]:
+    if script.endswith(".py") or (data.startswith(b"#!") and b"python" in data[:200].split(b"\n")[0]):
         found = inline_metadata(data)
         if found is not None and found.dependencies:
             checked = tuple(_requirement(each, script) for each in found.dependencies)
@@ -109,7 +109,7 @@ def packages_of_script(script: str, data: bytes, files: Files) -> DeclaredPackag
         if found is not None:
             return None
         return next(filter(None, (_requirements(files, path) for path in _beside(script, "requirements.txt"))), None)
-    if script.endswith(_NODE) or data.startswith(b"#!") and b"node" in data[:200].split(b"\n")[0]:
+    if script.endswith(_NODE) or (data.startswith(b"#!") and b"node" in data[:200].split(b"\n")[0]):
         return next(filter(None, (_package_json(files, path) for path in _beside(script, "package.json"))), None)
     return None
 

@@ -13,8 +13,10 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.runtime import ApprovalAnswer, Outcome, Session, check_output_paths, printable, write_outputs
+from metier.runtime import Outcome, Session, check_output_paths, printable, write_outputs
 from metier.values import replace
+
+from .package_prompts import approve_run
 
 __all__ = ["run_in", "run_script"]
 
@@ -54,8 +56,8 @@ def run_script(
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
     kept = app.sessions.is_writable
-    # Running the command is the approval; the policy still denies what it forbids.
-    session = app.sessions.open(_SESSION, approve=lambda _: ApprovalAnswer.ONCE, kept=kept)
+    # Running the command is the approval, but not of packages; the policy still denies what it forbids.
+    session = app.sessions.open(_SESSION, approve=approve_run, kept=kept)
     result = run_in(
         session, app.folder, skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs
     )

@@ -156,6 +156,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     held = app.skills.files_of(entry, offline=True)
     files = list(OwnFiles(held).list())
     body = _body(held, entry)
+    packages = _packages(app, entry) if is_here else []
     manifest = entry.manifest
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
@@ -169,6 +170,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         "extensions": _extensions(manifest),
         "tokens": tokens,
         "installed_from": origin,
+        "packages": packages,
         "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
     }
 
@@ -180,13 +182,38 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         yield f"  {one_line(entry.description)}"
         yield ""
         place = ("folder", entry.folder) if is_here else ("from", where)
-        for label, value in (place, *_facts(manifest, tokens), *_origin_facts(origin)):
+        for label, value in (place, *_facts(manifest, tokens), *_origin_facts(origin), *_package_facts(entry.name, packages)):
             yield f"  {terminal.paint(pad(label, 14), 'dim')}{one_line(value)}"
         for problem in entry.report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
         yield from _file_lines(files, with_all=with_files, terminal=terminal)
 
     return Result(data=data, lines=lines)
+
+
+def _packages(app: App, entry: Entry) -> list[dict[str, Any]]:
+    """Returns the packages that its scripts declare."""
+    if entry.source is Source.MCP:
+        return []
+    from metier.errors import MetierError
+
+    try:
+        statuses = app.packages.skills.status(entry.folder)
+    except MetierError as error:
+        return [{"path": "", "problem": f"{error}; {error.hint}", "packages": [], "requires": []}]
+    if not statuses:
+        return []
+    from .package_prompts import package_rows
+
+    return package_rows(statuses)
+
+
+def _package_facts(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    if not rows:
+        return
+    from .package_prompts import package_facts
+
+    yield from package_facts(name, rows)
 
 
 def _body(files: Files, entry: Entry) -> str:

@@ -19,7 +19,9 @@ from metier.values import dataclass, field
 __all__ = ["LockedPackage", "LockedPackages", "parse_packages", "render_packages"]
 
 _DIGEST = lazy_pattern(r"sha256:[0-9a-f]{64}")
-_REQUIREMENT = lazy_pattern(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[\w,.-]*\])?(?:==(?P<version>[\w.!+*-]+)| @ (?P<url>https://\S+))(?: ; .+)?")
+_REQUIREMENT = lazy_pattern(
+    r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[\w,.-]*\])?(?:==(?P<version>[\w.!+*-]+)| @ (?P<url>https://\S+))(?: ; .+)?"
+)
 _HASHES = lazy_pattern(r"sha256:[0-9a-f]{64}(?: sha256:[0-9a-f]{64})*")
 _PLACE = lazy_pattern(r"node_modules/(?:@[\w.-]+/)?[\w.-]+(?:/node_modules/(?:@[\w.-]+/)?[\w.-]+)*")
 _INTEGRITY = lazy_pattern(r"sha(?:512|384|256)-[A-Za-z0-9+/=]+(?: sha(?:512|384|256)-[A-Za-z0-9+/=]+)*")

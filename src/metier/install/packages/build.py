@@ -1,7 +1,7 @@
 """Builds an environment from locked packages: wheels by uv, archives by npm, both checked against the lock's hashes.
 
-Bytecode that came with a package is deleted, because it could differ from the source that was published with it. For Python it is
-compiled anew here. Compiling runs no code of the package, so the result can be read in a run without a check.
+Bytecode that came with a package is deleted, because it could differ from the source that was published with it. For Python it
+is compiled anew here. Compiling runs no code of the package, so the result can be read in a run without a check.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from email.message import Message
 from email.parser import BytesHeaderParser
 from io import StringIO
 from shutil import rmtree
@@ -68,7 +69,9 @@ def _strip(tree: str) -> None:
 def _strip_record(file: str) -> None:
     """Deletes the rows of programs, so that the same packages are the same bytes on every machine."""
     with open(file, encoding="utf-8", newline="") as stream:
-        rows = sorted(row for row in csv.reader(stream) if row and not row[0].startswith(("bin/", "../")) and ".pyc" not in row[0])
+        rows = sorted(
+            row for row in csv.reader(stream) if row and not row[0].startswith(("bin/", "../")) and ".pyc" not in row[0]
+        )
     text = StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     os.unlink(file)
@@ -96,9 +99,17 @@ def _python_packages(tree: str) -> Iterator[BuiltPackage]:
         except (NotADirectoryError, FileNotFoundError):
             continue
         classified = [one.rpartition(" :: ")[2] for one in fields.get_all("Classifier", []) if one.startswith("License :: ")]
-        plain = (fields.get("License") or "").strip().split("\n")[0]
-        license_ = fields.get("License-Expression") or (plain if 0 < len(plain) <= _LONGEST_LICENSE else ", ".join(classified))
+        plain = (fields.get("License") or "").strip()
+        # Some have the whole text in this field.
+        is_name = 0 < len(plain) <= _LONGEST_LICENSE and "\n" not in plain and not plain.startswith("Copyright")
+        license_ = fields.get("License-Expression") or (plain if is_name else ", ".join(classified)) or _license_file(fields)
         yield BuiltPackage(name=str(fields.get("Name", name)), version=str(fields.get("Version", "")), license=str(license_))
+
+
+def _license_file(fields: Message) -> str:
+    """Returns the name of the file with the licence, for a package that only says where it is."""
+    files = fields.get_all("License-File", [])
+    return f"see {files[0]}" if files else ""
 
 
 def _build_npm(locked: LockedPackages, declared: DeclaredPackages, programs: PackagePrograms, tree: str) -> None:

@@ -6,8 +6,8 @@
     <key>/stamp        a digest over inodes, sizes and times of all files, to check them without reading them
     <key>/used         its time is that of the last use
 
-The key is a digest of the lock's and the platform. An environment is built under a lock that other processes wait for, in a folder
-that gets its name when it is complete. Runs see `tree` read-only, and nothing else of the cache.
+The key is a digest of the lock's and the platform. An environment is built under a lock that other processes wait for, in a
+folder that gets its name when it is complete. Runs see `tree` read-only, and nothing else of the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from metier.install.lock.locked_packages import LockedPackages
 from metier.sources import file_lock, make_private_folder, read_regular, replace_text
 from metier.values import dataclass
 
-__all__ = ["BuiltPackage", "Environment", "EnvironmentCache", "EnvironmentsSize"]
+__all__ = ["BuiltPackage", "Environment", "EnvironmentCache", "EnvironmentsSize", "PackageDownloads"]
 
 _FORMAT = 1
 _KEY = re.compile(r"[0-9a-f]{40}")
@@ -171,6 +171,22 @@ class EnvironmentCache:
         return record if is_ours else None
 
 
+@dataclass(frozen=True, slots=True)
+class PackageDownloads:
+    """The downloads of uv and npm. Without them, an environment that was deleted is fetched again."""
+
+    folder: str
+
+    def size(self) -> int:
+        return _size(self.folder)
+
+    def clean(self) -> int:
+        """Deletes them, and returns their size."""
+        freed = self.size()
+        _remove(self.folder)
+        return freed
+
+
 def _environment(folder: str, record: dict[str, Any]) -> Environment:
     try:
         os.utime(f"{folder}/used")
@@ -209,28 +225,27 @@ def _protect(tree: str) -> dict[str, list[Any]]:
         for name in folders:
             if os.path.islink(os.path.join(here, name)):
                 raise RefusedError(f"the packages contain the link {name}", rule="packages", hint="report it to its author")
-        os.chmod(here, 0o555)
+        os.chmod(here, 0o555)  # noqa: S103  private above
     return found
 
 
 def _stamp(tree: str) -> str:
-    """Returns a digest of all that changes when a file is written, without reading one. ctime cannot be set back."""
-    rows: list[str] = []
-    pending = [tree]
+    """Returns a sum over all that changes when a file is written, without reading one. ctime cannot be set back.
+
+    A name is not part of it: a rename changes its folder. It finds changes; what they are, the hashes say.
+    """
+    total, pending = 0, [tree]
     while pending:
-        here = pending.pop()
         try:
-            with os.scandir(here) as entries:
+            with os.scandir(pending.pop()) as entries:
                 for entry in entries:
                     status = entry.stat(follow_symlinks=False)
-                    rows.append(f"{entry.path}\0{status.st_ino}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}")
-                    if stat.S_ISDIR(status.st_mode):
+                    total += hash((status.st_ino, status.st_size, status.st_ctime_ns))
+                    if entry.is_dir(follow_symlinks=False):
                         pending.append(entry.path)
         except OSError:
-            rows.append(here)
-    rows.sort()
-    start = len(tree)
-    return hashlib.sha256("\n".join(row[start:] for row in rows).encode("utf-8", "surrogateescape")).hexdigest()
+            total += 1
+    return f"{total:x}"
 
 
 def _differences(folder: str) -> tuple[str, ...]:

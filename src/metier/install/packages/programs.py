@@ -17,7 +17,10 @@ from metier.errors import UnavailableError
 from metier.sources import find_command, make_private_folder, safe_environment
 from metier.values import dataclass, field
 
-__all__ = ["PackagePrograms", "ProgramError"]
+__all__ = ["NPM_HINT", "UV_HINT", "PackagePrograms", "ProgramError"]
+
+UV_HINT = "install uv (https://docs.astral.sh/uv/), or metier[packages], which brings it"
+NPM_HINT = "install Node.js with npm (https://nodejs.org/)"
 
 _SECONDS = 1800
 _PASSED = re.compile(
@@ -77,7 +80,7 @@ class PackagePrograms:
         if program is None:
             raise UnavailableError(
                 "the packages of Python scripts are fetched by uv, which is not installed",
-                hint="install uv (https://docs.astral.sh/uv/), or metier[packages], which brings it",
+                hint=UV_HINT,
                 retryable=False,
             )
         cache = ("--cache-dir", os.path.join(self.folder, "uv"))
@@ -90,11 +93,17 @@ class PackagePrograms:
         if program is None:
             raise UnavailableError(
                 "the packages of Node scripts are fetched by npm, which is not installed",
-                hint="install Node.js with npm (https://nodejs.org/)",
+                hint=NPM_HINT,
                 retryable=False,
             )
         flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--loglevel=error"]
-        flags += ["--omit=dev", "--omit=peer", "--omit-lockfile-registry-resolved", "--no-bin-links", "--install-strategy=hoisted"]
+        flags += [
+            "--omit=dev",
+            "--omit=peer",
+            "--omit-lockfile-registry-resolved",
+            "--no-bin-links",
+            "--install-strategy=hoisted",
+        ]
         flags += ["--cache", os.path.join(self.folder, "npm"), *(["--offline"] if self.offline else [])]
         return self._run("npm", [program, *words, *flags], folder)
 
@@ -115,8 +124,12 @@ class PackagePrograms:
 
 def _failure(name: str, text: str, *, is_offline: bool) -> ProgramError:
     """Returns the error that the program printed, without decoration, on one line."""
-    lines = (re.sub(r"^(?:npm (?:error|ERR!)(?: code \S+)?|error:|hint:)|[│╰─▶×├╭]+", "", line).strip() for line in text.splitlines())
-    kept = [line for line in lines if line and not line.startswith(("A complete log", "warning:", "Using Python", "For a full"))]
+    lines = (
+        re.sub(r"^(?:npm (?:error|ERR!)(?: code \S+)?|error:|hint:)|[│╰─▶×├╭]+", "", line).strip() for line in text.splitlines()
+    )
+    kept = [
+        line for line in lines if line and not line.startswith(("A complete log", "warning:", "Using Python", "For a full"))
+    ]
     message = " ".join(kept)[:600] or "no message"
     if re.search(r"no (?:usable |compatible )?wheels|only-binary|source distribution|no-build|requires building", text):
         return ProgramError(

@@ -1,8 +1,8 @@
 """Resolves declared packages to exact versions with hashes.
 
-Python packages are locked by `uv pip compile`, not by `uv lock --script`: it takes inline metadata and requirements.txt alike as
-plain lines that were checked here, and its result is a list that `uv pip install --require-hashes` installs without resolving
-anything again. The list is universal: with markers, for every platform that has wheels.
+Python packages are locked by `uv pip compile`, not by `uv lock --script`: it takes inline metadata and requirements.txt alike,
+as plain lines that were checked before, and its result is a list that `uv pip install --require-hashes` installs without
+resolving anything again. The list is universal: with markers, for every platform that has wheels.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def npm_documents(declared: DeclaredPackages, rows: dict[str, str]) -> tuple[str
 
 def _npm_wanted(declared: DeclaredPackages) -> dict[str, str]:
     # A scope starts with an at sign too.
-    pairs = (each[1:].partition("@") + (each[0],) for each in declared.requirements)
+    pairs = ((*each[1:].partition("@"), each[0]) for each in declared.requirements)
     return {first + name: version for name, _, version, first in pairs}
 
 
@@ -95,9 +95,7 @@ def _read_requirements(text: str) -> dict[str, str]:
     return rows
 
 
-def _resolve_npm(
-    declared: DeclaredPackages, programs: PackagePrograms, previous: LockedPackages | None
-) -> dict[str, str]:
+def _resolve_npm(declared: DeclaredPackages, programs: PackagePrograms, previous: LockedPackages | None) -> dict[str, str]:
     with programs.workspace() as folder:
         package, lock = npm_documents(declared, dict(previous.rows) if previous and previous.kind is PackageKind.NPM else {})
         _write(os.path.join(folder, "package.json"), package)

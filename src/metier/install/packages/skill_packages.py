@@ -1,7 +1,7 @@
 """The packages of the scripts of skills on this machine: declared, locked, and built.
 
-The lock of an installed skill is in its `metier.lock`. A skill that was not installed (bundled, or in a folder of its own) has no
-entry there; its packages are locked in a file of metier's home, named by the digest of what it declares.
+The lock of an installed skill is in its `metier.lock`. A skill that was not installed (bundled, or in a folder of its own) has
+no entry there; its packages are locked in a file of metier's home, named by the digest of what it declares.
 """
 
 from __future__ import annotations
@@ -47,10 +47,16 @@ class SkillPackages:
         return declared_packages(files, script_files(files))
 
     def locked(self, folder: str, declared: DeclaredPackages) -> LockedPackages | None:
-        """Returns the lock of this declaration, unless it was made for another one."""
-        owner = self._owner(folder)
-        found = next((one for one in owner[1].packages if one.path == declared.path), None) if owner else self._own_lock(declared)
+        """Returns the lock of this declaration; None if there is none, or only that of an earlier one."""
+        found = self.earlier(folder, declared)
         return found if found is not None and found.declared == declared.digest else None
+
+    def earlier(self, folder: str, declared: DeclaredPackages) -> LockedPackages | None:
+        """Returns what is locked for the file of this declaration, also if the file declares something else by now."""
+        owner = self._owner(folder)
+        if owner is None:
+            return self._own_lock(declared)
+        return next((one for one in owner[1].packages if one.path == declared.path), None)
 
     def find(self, folder: str, declared: DeclaredPackages) -> Environment | None:
         """Returns the prepared environment; None if there is none. Raises RefusedError if it was changed."""
@@ -71,17 +77,13 @@ class SkillPackages:
         # Imported here: a run with prepared packages resolves nothing.
         from .resolve import resolve
 
-        owner = self._owner(folder)
-        earlier = next((one for one in owner[1].packages if one.path == declared.path), None) if owner else None
-        return resolve(declared, self.programs, previous=None if upgrade else earlier, python=python)
+        return resolve(declared, self.programs, previous=None if upgrade else self.earlier(folder, declared), python=python)
 
     def prepare(self, folder: str, declared: DeclaredPackages, locked: LockedPackages) -> Environment:
         """Builds the environment of a lock, unless it is built, and then keeps the lock."""
         from .build import build_packages
 
-        environment = self.cache.build(
-            locked, lambda tree, final: build_packages(locked, declared, self.programs, tree, final)
-        )
+        environment = self.cache.build(locked, lambda tree, final: build_packages(locked, declared, self.programs, tree, final))
         if locked != self.locked(folder, declared):
             self._keep(folder, declared, locked)
         return environment

@@ -17,7 +17,7 @@ from metier.values import dataclass
 if TYPE_CHECKING:
     from metier.runtime.policy.permissions import Permissions, Requester
 
-__all__ = ["PackageMount", "PackagePlan", "PackageProvider", "mount_packages"]
+__all__ = ["PackageMount", "PackagePlan", "PackageProvider", "mount_packages", "refuse_denied_packages"]
 
 _LARGEST_SCRIPT = 64 * 1024 * 1024
 
@@ -72,17 +72,28 @@ def mount_packages(
             hint="set packages in SessionServices",
             retryable=False,
         )
-    request = ToolRequest(tool=PACKAGES, argument=declared.path)
-    decision = permissions.decide(request, requester)
-    if decision.verdict is PolicyVerdict.DENY:
-        raise RefusedError(
-            f"{skill.name} may not use packages ({', '.join(declared.requirements[:5])}): {decision.rule}",
-            rule=decision.rule.partition(":")[0],
-            hint="the user's policy forbids it; see `metier policy show`",
-        )
+    refuse_denied_packages(declared, permissions, requester)
     found = provider.find(folder, declared)
     if found is not None:
         return found
     plan = provider.plan(folder, declared)
-    permissions.authorise(ToolRequest(tool=PACKAGES, argument=plan.digest, details=plan.packages), requester)
+    try:
+        permissions.authorise(ToolRequest(tool=PACKAGES, argument=plan.digest, details=plan.packages), requester)
+    except RefusedError as refused:
+        names = ", ".join(declared.requirements[:5])
+        reason = str(refused).rpartition(": ")[2] if str(refused).endswith("refused") else str(refused)
+        raise RefusedError(
+            f"{skill.name} needs packages that are not prepared ({names}): {reason}", rule=refused.rule, hint=refused.hint
+        ) from None
     return provider.prepare(folder, declared, plan)
+
+
+def refuse_denied_packages(declared: DeclaredPackages, permissions: Permissions, requester: Requester) -> None:
+    """Raises RefusedError if the policy denies packages: before an index is asked for versions."""
+    decision = permissions.decide(ToolRequest(tool=PACKAGES, argument=declared.path), requester)
+    if decision.verdict is PolicyVerdict.DENY:
+        raise RefusedError(
+            f"{requester.name} may not use packages ({', '.join(declared.requirements[:5])}): {decision.rule}",
+            rule=decision.rule.partition(":")[0],
+            hint="the user's policy forbids it; see `metier policy show`",
+        )
