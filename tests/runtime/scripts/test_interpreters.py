@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from metier.errors import RefusedError, UnavailableError
 from metier.runtime.sandbox.isolation import IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
-from metier.runtime.scripts.interpreters import Interpreters, declared_dependencies, kind_of
+from metier.runtime.scripts.interpreters import Interpreters, kind_of
+from metier.runtime.scripts.packages import PackageMount
+from metier.spec import PackageKind
 from metier.runtime.scripts.runner import Runner
 
 METADATA = b"""#!/usr/bin/env -S uv run --script
@@ -65,27 +68,12 @@ def test_other_files_are_refused_with_the_list_of_supported_ones(path: str, data
     assert ".py" in refused.value.hint or "python3" in refused.value.hint
 
 
-def test_dependencies_are_read_from_inline_metadata() -> None:
-    assert declared_dependencies(METADATA) == ("rich", "httpx<1")
-    assert declared_dependencies(METADATA.replace(b"\n", b"\r\n")) == ("rich", "httpx<1")
-    assert declared_dependencies(b"print(1)") == ()
-    assert declared_dependencies(b"# /// script\n# requires-python = '>=3.11'\n# ///\n") == ()
-    with pytest.raises(RefusedError):
-        declared_dependencies(b"# /// script\n# dependencies = [\n# ///\n")
-
-
-def test_dependencies_need_uv_and_the_network_and_each_refusal_says_which(tmp_path: Path) -> None:
-    uv = program(tmp_path / "bin/uv")
-    with pytest.raises(UnavailableError, match=r"rich, httpx<1.*needs network access") as offline:
-        Interpreters(which=only(uv)).command("a.py", METADATA)
-    assert "allow network access" in offline.value.hint
-    with pytest.raises(UnavailableError, match="needs uv, which is not installed") as missing:
-        Interpreters(which=only()).command("a.py", METADATA)
-    assert "install uv" in missing.value.hint
-    command = Interpreters(which=only(uv)).command("a.py", METADATA)
-    assert command.words[:2] == (str(uv), "run")
-    assert command.words[-1] == "--script"
-    assert str(uv) in command.readable
+def test_prepared_packages_choose_the_python_and_their_folder_is_its_first_argument(tmp_path: Path) -> None:
+    mount = PackageMount(kind=PackageKind.PYTHON, folder=str(tmp_path / "tree"), python=sys.executable)
+    command = Interpreters(which=only()).command("a.py", METADATA, packages=mount)
+    assert command.words[0] == sys.executable
+    assert command.words[-1] == str(tmp_path / "tree")
+    assert Interpreters().command("a.py", METADATA).words[-1] == ""
 
 
 @pytest.mark.parametrize(("path", "hint"), [("a.js", "Node"), ("a.ts", "bun"), ("a.rb", "Ruby"), ("a.bash", "bash")])

@@ -101,7 +101,7 @@ def _parse(path: str, table: Any) -> LockedPackages:  # Any: TOML
     for key, value in rows.items():
         if not isinstance(value, str) or not (_is_npm_row(key, value) if is_npm else _is_python_row(key, value)):
             raise ValueError(f"has the package {key[:80]!r} without a valid version or hash")
-    return LockedPackages(path=path, kind=PackageKind(kind), declared=declared, python="" if is_npm else python, rows=rows)
+    return LockedPackages(path=path, kind=PackageKind(kind), declared=declared, python="" if is_npm else str(python), rows=rows)
 
 
 def _is_python_row(key: str, value: str) -> bool:

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from email.message import Message
 from email.parser import BytesHeaderParser
 from io import StringIO
@@ -120,9 +121,9 @@ def _build_npm(locked: LockedPackages, declared: DeclaredPackages, programs: Pac
                 stream.write(text)
         programs.npm(["ci"], folder=folder)
         modules = os.path.join(folder, "node_modules")
-        for name in (".bin", ".package-lock.json", ".cache"):
-            path = os.path.join(modules, name)
-            rmtree(path, ignore_errors=True) if os.path.isdir(path) else os.path.exists(path) and os.unlink(path)
+        rmtree(os.path.join(modules, ".bin"), ignore_errors=True)
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(modules, ".package-lock.json"))
         if os.path.isdir(modules):
             os.rename(modules, os.path.join(tree, "node_modules"))
         else:
