@@ -11,7 +11,7 @@ import threading
 import zipfile
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 __all__ = ["PackageIndex", "make_tarball", "make_wheel"]
 
@@ -62,6 +62,9 @@ class PackageIndex:
 
             def do_GET(self) -> None:
                 index.requests.append(self.path)
+                if self.path == "/stop":
+                    # Not in this thread, which the server waits for.
+                    threading.Thread(target=index.stop).start()
                 answer = index.answer(self.path)
                 body, kind = answer if answer is not None else (b"not found", "text/plain")
                 self.send_response(200 if answer is not None else 404)
@@ -103,7 +106,7 @@ class PackageIndex:
             return self.tarballs[parts[-1]][1], "application/octet-stream"
         if parts[0] == "npm":
             return self._npm_document("/".join(parts[1:]))
-        return None
+        return (b"", "text/plain") if parts == ["stop"] else None
 
     def _npm_document(self, name: str) -> tuple[bytes, str] | None:
         versions = {}
@@ -122,7 +125,7 @@ class PackageIndex:
             self._server.server_close()
             self._thread.join()
 
-    def __enter__(self) -> PackageIndex:
+    def __enter__(self) -> Self:
         self._is_running = True
         self._thread.start()
         return self

@@ -15,9 +15,10 @@ import pytest
 
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
+from package_index import PackageIndex
 from tools.environment import ROOT, child_environment, find_uv
 
-EXTRAS = ("agents", "mcp", "registry")
+EXTRAS = ("agents", "mcp", "packages", "registry")
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +55,19 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
+def index() -> Iterator[PackageIndex]:
+    """An index and a registry of packages; journeys have its address in INDEX_URL, and stop it with $INDEX_URL/stop."""
+    with PackageIndex() as found:
+        hello = "import shout\ndef hello(name): return shout.loud(f'hello {name}')\n"
+        found.add_wheel("greeting", "1.0", {"greeting.py": hello}, requires=["shout"], license="Apache-2.0")
+        found.add_wheel("shout", "2.1", {"shout.py": "def loud(text): return text.upper() + '!'\n"})
+        found.add_wheel("whisper", "0.3", {"whisper.py": "def soft(text): return text.lower()\n"})
+        found.add_tarball("brackets", "1.0.0", {"index.js": "module.exports = (x) => `<${x}>`;"}, license="ISC")
+        yield found
+
+
+@pytest.fixture
+def terminal(installed_program: Path, model: ModelServer, index: PackageIndex) -> Iterator[ShellTerminal]:
     # A short path, so that messages that name it fit on a line of the terminal.
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     home = folder / "home"
@@ -71,6 +84,8 @@ def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTermi
         "NO_COLOR": "1",
         "EDITOR": "true",
         "MODEL_URL": model.url,
+        "INDEX_URL": index.url,
+        **index.variables,
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",

@@ -9,7 +9,16 @@ import pytest
 from metier.errors import RefusedError
 from metier.spec import DeclaredPackages, MemoryFiles, PackageKind, declared_packages, inline_metadata, packages_of_script
 
-BLOCK = b'#!/usr/bin/env -S uv run --script\n# /// script\n# requires-python = ">=3.11"\n# dependencies = [\n#   "rich",\n#   "httpx<1",\n# ]\n# ///\nimport rich\n'
+BLOCK = b"""#!/usr/bin/env -S uv run --script
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#   "rich",
+#   "httpx<1",
+# ]
+# ///
+import rich
+"""
 
 
 def declared(script: str = "scripts/a.py", **files: str) -> DeclaredPackages | None:

@@ -93,6 +93,9 @@ class Packages:
             if found and before:
                 yield PreparedPackages(declared=declared, locked=before, environment=found)
                 continue
+            if permissions.approve is None and (upgrade or skills.locked(folder, declared) is None):
+                # Without anyone to ask, an index is asked only if the policy allows it.
+                permissions.authorise(ToolRequest(tool="Packages", argument=declared.path), requester)
             locked = skills.resolve(folder, declared, upgrade=upgrade, python=python)
             details = tuple(map(str, locked.packages))
             permissions.authorise(ToolRequest(tool="Packages", argument=locked.digest, details=details), requester)

@@ -35,6 +35,11 @@ from metier.values import replace
 from package_index import PackageIndex
 
 SCRIPT = '# /// script\n# dependencies = ["greeting>=1"]\n# ///\nimport greeting\nprint(greeting.hello())\n'
+ZEROS = "0" * 64
+OLD_LOCK = (
+    f'version = 1\n[skills.a]\nsource = "path"\nurl = "/x"\ndigest = "sha256:{ZEROS}"\n'
+    f'[skills.a.files]\n"SKILL.md" = "100644 {ZEROS}"\n'
+)
 HELLO = "import shout\ndef hello(): return shout.loud('hello')\n"
 
 
@@ -43,8 +48,9 @@ def index() -> Iterator[PackageIndex]:
     with PackageIndex() as found:
         found.add_wheel("greeting", "1.0", {"greeting/__init__.py": HELLO}, requires=["shout"], license="Apache-2.0")
         found.add_wheel("shout", "2.1", {"shout.py": "def loud(text): return text.upper()\n"})
-        found.add_tarball("left", "1.0.0", {"index.js": "module.exports = (x) => require('inner')(x);"}, dependencies={"inner": "^1"},
-                          scripts={"postinstall": "touch /tmp/metier-npm-script-ran"})  # fmt: skip
+        scripts = {"postinstall": "touch /tmp/metier-npm-script-ran"}
+        left = {"index.js": "module.exports = (x) => require('inner')(x);"}
+        found.add_tarball("left", "1.0.0", left, dependencies={"inner": "^1"}, scripts=scripts)
         found.add_tarball("inner", "1.2.0", {"index.js": "module.exports = (x) => `<${x}>`;"}, license="ISC")
         yield found
 
@@ -278,8 +284,8 @@ def test_a_python_that_is_missing_is_named(tmp_path: Path, index: PackageIndex, 
 
 @pytest.mark.parametrize(
     ("range_", "fits"),
-    [("", True), (">=3.11", True), (">=3.11,<3.12", True), ("==3.11.*", True), ("~=3.10", True), (">3.11.7", False), ("<3", False),
-     ("!=3.11.*", False), ("==3.11.7", True), ("~=3.11.8", False), ("nonsense", False)],
+    [("", True), (">=3.11", True), (">=3.11,<3.12", True), ("==3.11.*", True), ("~=3.10", True), (">3.11.7", False),
+     ("<3", False), ("!=3.11.*", False), ("==3.11.7", True), ("~=3.11.8", False), ("nonsense", False)],
 )  # fmt: skip
 def test_ranges_of_python(range_: str, fits: bool) -> None:
     assert satisfies((3, 11, 7), range_) is fits
@@ -405,33 +411,31 @@ def test_unused_environments_are_cleaned(tmp_path: Path, index: PackageIndex, sk
     assert packages.cache.size().bytes == 0
 
 
+ENTRY = '{"version":"1","integrity":"sha512-a"%s}'
+
+
 @pytest.mark.parametrize(
-    "packages",
+    ("facts", "row"),
     [
-        'kind = "other"\ndeclared = "sha256:{0}"\npython = "3.11"\n',
-        'kind = "python"\ndeclared = "sha256:{0}"\npython = "../x"\n[skills.a.packages."a.py".locked]\n"a==1" = "sha256:{0}"\n',
-        'kind = "python"\ndeclared = "sha256:{0}"\npython = "3.11"\n[skills.a.packages."a.py".locked]\n"a==1" = ""\n',
-        'kind = "python"\ndeclared = "sha256:{0}"\npython = "3.11"\n[skills.a.packages."a.py".locked]\n"--index-url x" = "sha256:{0}"\n',
-        'kind = "npm"\ndeclared = "sha256:{0}"\n[skills.a.packages."a.py".locked]\n"../x" = \'{{"version":"1","integrity":"sha512-a"}}\'\n',
-        'kind = "npm"\ndeclared = "sha256:{0}"\n[skills.a.packages."a.py".locked]\n"node_modules/x" = \'{{"version":"1"}}\'\n',
-        'kind = "npm"\ndeclared = "sha256:{0}"\n[skills.a.packages."a.py".locked]\n"node_modules/x" = \'{{"version":"1","integrity":"sha512-a","resolved":"https://evil"}}\'\n',
-        'kind = "npm"\ndeclared = "sha256:{0}"\n[skills.a.packages."a.py".locked]\n"node_modules/../../x" = \'{{"version":"1","integrity":"sha512-a"}}\'\n',
+        ('kind = "other"\npython = "3.11"', ("a==1", "sha256:{0}")),
+        ('kind = "python"\npython = "../x"', ("a==1", "sha256:{0}")),
+        ('kind = "python"\npython = "3.11"', ("a==1", "")),
+        ('kind = "python"\npython = "3.11"', ("--index-url x", "sha256:{0}")),
+        ('kind = "npm"', ("../x", ENTRY % "")),
+        ('kind = "npm"', ("node_modules/../../x", ENTRY % "")),
+        ('kind = "npm"', ("node_modules/x", '{"version":"1"}')),
+        ('kind = "npm"', ("node_modules/x", ENTRY % ',"resolved":"https://evil.example"')),
     ],
-)  # fmt: skip
-def test_a_lock_with_other_packages_than_we_write_is_refused(packages: str) -> None:
-    digest = "0" * 64
-    text = (
-        f'version = 1\n[skills.a]\nsource = "path"\nurl = "/x"\ndigest = "sha256:{digest}"\n[skills.a.files]\n'
-        f'"SKILL.md" = "100644 {digest}"\n[skills.a.packages."a.py"]\n{packages.format(digest)}'
-    )
+)
+def test_a_lock_with_other_packages_than_we_write_is_refused(facts: str, row: tuple[str, str]) -> None:
+    table = f'[skills.a.packages."a.py"]\ndeclared = "sha256:{ZEROS}"\n{facts}\n[skills.a.packages."a.py".locked]\n'
+    key, value = row[0], row[1].replace("{0}", ZEROS)
     with pytest.raises(MetierError, match=r"skills\.a\.packages"):
-        parse_lock(text, file="metier.lock")
+        parse_lock(f"{OLD_LOCK}{table}{json.dumps(key)} = {json.dumps(value)}\n", file="metier.lock")
 
 
 def test_a_lock_without_packages_is_read_as_before() -> None:
-    digest = "0" * 64
-    text = f'version = 1\n[skills.a]\nsource = "path"\nurl = "/x"\ndigest = "sha256:{digest}"\n[skills.a.files]\n"SKILL.md" = "100644 {digest}"\n'
-    lock = parse_lock(text, file="metier.lock")
+    lock = parse_lock(OLD_LOCK, file="metier.lock")
     assert isinstance(lock, Lock)
     assert lock["a"].packages == ()
     assert "packages" not in render_lock(lock)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,8 @@ from metier.runtime.sandbox.isolation import IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import Interpreters, kind_of
 from metier.runtime.scripts.packages import PackageMount
-from metier.spec import PackageKind
 from metier.runtime.scripts.runner import Runner
+from metier.spec import PackageKind
 
 METADATA = b"""#!/usr/bin/env -S uv run --script
 # /// script
