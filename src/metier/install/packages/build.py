@@ -10,7 +10,7 @@ import csv
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from email.message import Message
 from email.parser import BytesHeaderParser
@@ -21,39 +21,79 @@ from metier.errors import UnavailableError
 from metier.install.lock.locked_packages import LockedPackages
 from metier.sources import safe_environment
 from metier.spec import DeclaredPackages, PackageKind
+from metier.values import dataclass, replace
 
 from .environments import BuiltPackage
-from .programs import PackagePrograms
+from .programs import PackagePrograms, ProgramError
 from .pythons import find_python
 from .resolve import npm_documents, requirements_text
 
-__all__ = ["build_packages"]
+__all__ = ["PackageBuild"]
 
 _COMPILE_SECONDS = 1800
 _LONGEST_LICENSE = 60
 
 
-def build_packages(
-    locked: LockedPackages, declared: DeclaredPackages, programs: PackagePrograms, tree: str, final: str
-) -> tuple[str, tuple[BuiltPackage, ...]]:
-    """Fills the empty folder `tree`, which will be at `final`. Returns the Python, and the packages with their licences."""
-    if locked.kind is PackageKind.NPM:
-        _build_npm(locked, declared, programs, tree)
-        return "", tuple(sorted(_npm_packages(tree, locked), key=lambda one: one.name))
-    python = find_python(locked.python, programs.find).executable
-    with programs.workspace() as folder:
-        file = os.path.join(folder, "requirements.txt")
-        with open(file, "x", encoding="utf-8") as stream:
-            stream.write(requirements_text(locked))
-        programs.uv(
-            ["install", "--requirements", file, "--target", tree, "--python", python, "--require-hashes", "--no-deps",
-             "--only-binary", ":all:", "--link-mode", "copy", "--no-compile-bytecode", "--quiet"],
-            folder=folder,
-        )  # fmt: skip
-    _strip(tree)
-    packages = tuple(sorted(_python_packages(tree), key=lambda one: one.name.lower()))
-    _compile(python, tree, final)
-    return python, packages
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageBuild:
+    """Builds the environment of one lock."""
+
+    locked: LockedPackages
+    declared: DeclaredPackages
+    programs: PackagePrograms
+    skill: str
+    """Its name, for hints."""
+
+    def __call__(self, tree: str, final: str) -> tuple[str, tuple[BuiltPackage, ...]]:
+        """Fills the empty folder `tree`, which will be at `final`. Returns the Python, and the packages with their licences."""
+        if self.locked.kind is PackageKind.NPM:
+            self._fetch(self._fetch_npm, tree)
+            return "", tuple(sorted(_npm_packages(tree, self.locked), key=lambda one: one.name))
+        python = find_python(self.locked.python, self.programs.find, skill=self.skill).executable
+        self._fetch(lambda programs, tree: self._fetch_wheels(programs, tree, python), tree)
+        _strip(tree)
+        packages = tuple(sorted(_python_packages(tree), key=lambda one: one.name.lower()))
+        _compile(python, tree, final)
+        return python, packages
+
+    def _fetch(self, fetch: Callable[[PackagePrograms, str], None], tree: str) -> None:
+        """Takes what was downloaded before, and asks the index only if something is missing: the hashes are known."""
+        try:
+            fetch(replace(self.programs, offline=True), tree)
+        except ProgramError:
+            if self.programs.offline:
+                raise
+            rmtree(tree)
+            os.mkdir(tree, 0o700)
+            fetch(self.programs, tree)
+
+    def _fetch_wheels(self, programs: PackagePrograms, tree: str, python: str) -> None:
+        with programs.workspace() as folder:
+            file = os.path.join(folder, "requirements.txt")
+            _write(file, requirements_text(self.locked))
+            programs.uv(
+                ["install", "--requirements", file, "--target", tree, "--python", python, "--require-hashes", "--no-deps",
+                 "--only-binary", ":all:", "--link-mode", "copy", "--no-compile-bytecode", "--quiet"],
+                folder=folder,
+            )  # fmt: skip
+
+    def _fetch_npm(self, programs: PackagePrograms, tree: str) -> None:
+        with programs.workspace() as folder:
+            package, lock = npm_documents(self.declared, dict(self.locked.rows))
+            _write(os.path.join(folder, "package.json"), package)
+            _write(os.path.join(folder, "package-lock.json"), lock)
+            programs.npm(["ci"], folder=folder)
+            modules = os.path.join(folder, "node_modules")
+            os.makedirs(modules, exist_ok=True)
+            rmtree(os.path.join(modules, ".bin"), ignore_errors=True)
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(modules, ".package-lock.json"))
+            os.rename(modules, os.path.join(tree, "node_modules"))
+
+
+def _write(file: str, text: str) -> None:
+    with open(file, "x", encoding="utf-8") as stream:
+        stream.write(text)
 
 
 def _strip(tree: str) -> None:
@@ -111,23 +151,6 @@ def _license_file(fields: Message) -> str:
     """Returns the name of the file with the licence, for a package that only says where it is."""
     files = fields.get_all("License-File", [])
     return f"see {files[0]}" if files else ""
-
-
-def _build_npm(locked: LockedPackages, declared: DeclaredPackages, programs: PackagePrograms, tree: str) -> None:
-    with programs.workspace() as folder:
-        package, lock = npm_documents(declared, dict(locked.rows))
-        for name, text in (("package.json", package), ("package-lock.json", lock)):
-            with open(os.path.join(folder, name), "x", encoding="utf-8") as stream:
-                stream.write(text)
-        programs.npm(["ci"], folder=folder)
-        modules = os.path.join(folder, "node_modules")
-        rmtree(os.path.join(modules, ".bin"), ignore_errors=True)
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(modules, ".package-lock.json"))
-        if os.path.isdir(modules):
-            os.rename(modules, os.path.join(tree, "node_modules"))
-        else:
-            os.mkdir(os.path.join(tree, "node_modules"))
 
 
 def _npm_packages(tree: str, locked: LockedPackages) -> Iterator[BuiltPackage]:

@@ -74,8 +74,11 @@ class EnvironmentCache:
         text = json.dumps([_FORMAT, locked.digest, sysconfig.get_platform()])
         return hashlib.sha256(text.encode()).hexdigest()[:40]
 
-    def find(self, locked: LockedPackages) -> Environment | None:
-        """Returns the environment if it is built. Raises RefusedError if its files are not those that were built."""
+    def find(self, locked: LockedPackages, *, skill: str = "") -> Environment | None:
+        """Returns the environment if it is built. Raises RefusedError if its files are not those that were built.
+
+        `skill` is the name for the hint of that error.
+        """
         folder = self._folder(self.key(locked))
         record = self._record(folder, locked)
         if record is None:
@@ -85,7 +88,7 @@ class EnvironmentCache:
             if problems := _differences(folder):
                 raise RefusedError(
                     f"the prepared packages were changed: {problems[0]}", rule="packages-changed",
-                    hint="`metier skill prepare NAME` builds them again; `metier skill verify` lists every difference",
+                    hint=f"`metier skill prepare {skill}` builds them again; `metier skill verify` lists every difference",
                 )  # fmt: skip
             _write_stamp(folder)
         return _environment(folder, record)

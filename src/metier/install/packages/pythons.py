@@ -48,14 +48,14 @@ def choose_python(requires: str, which: Callable[[str], str | None]) -> Python:
     )
 
 
-def find_python(minor: str, which: Callable[[str], str | None]) -> Python:
-    """Returns a Python of this version. Raises UnavailableError if there is none."""
+def find_python(minor: str, which: Callable[[str], str | None], *, skill: str) -> Python:
+    """Returns a Python of this version. Raises UnavailableError if there is none; `skill` is the name for its hint."""
     for python in _candidates(which, minor):
         if python.minor == minor:
             return python
     raise UnavailableError(
         f"the packages are locked for Python {minor}, which is not installed",
-        hint=f"install Python {minor}, or lock them for another one: `metier skill prepare NAME --upgrade`",
+        hint=f"install Python {minor}, or lock them for another one: `metier skill prepare {skill} --upgrade`",
         retryable=False,
     )
 

@@ -61,13 +61,14 @@ class SkillPackages:
     def find(self, folder: str, declared: DeclaredPackages) -> Environment | None:
         """Returns the prepared environment; None if there is none. Raises RefusedError if it was changed."""
         locked = self.locked(folder, declared)
-        found = self.cache.find(locked) if locked is not None else None
+        found = self.cache.find(locked, skill=os.path.basename(folder)) if locked is not None else None
         if locked is None or found is None or found.is_python_same:
             return found
         # Any Python of the version can use it.
         from .pythons import find_python
 
-        return replace(found, python=find_python(locked.python, self.programs.find).executable)
+        python = find_python(locked.python, self.programs.find, skill=os.path.basename(folder))
+        return replace(found, python=python.executable)
 
     def resolve(self, folder: str, declared: DeclaredPackages, *, upgrade: bool = False, python: str = "") -> LockedPackages:
         """Returns the lock. Without one, or with `upgrade`, versions are looked up in the index now; nothing is written."""
@@ -81,9 +82,10 @@ class SkillPackages:
 
     def prepare(self, folder: str, declared: DeclaredPackages, locked: LockedPackages) -> Environment:
         """Builds the environment of a lock, unless it is built, and then keeps the lock."""
-        from .build import build_packages
+        from .build import PackageBuild
 
-        environment = self.cache.build(locked, lambda tree, final: build_packages(locked, declared, self.programs, tree, final))
+        build = PackageBuild(locked=locked, declared=declared, programs=self.programs, skill=os.path.basename(folder))
+        environment = self.cache.build(locked, build)
         if locked != self.locked(folder, declared):
             self._keep(folder, declared, locked)
         return environment
@@ -94,7 +96,7 @@ class SkillPackages:
         for declared in self.declared(folder):
             locked = self.locked(folder, declared)
             try:
-                environment = self.cache.find(locked) if locked else None
+                environment = self.cache.find(locked, skill=os.path.basename(folder)) if locked else None
                 found.append(PackageStatus(declared=declared, locked=locked, environment=environment))
             except PermissionError as error:
                 found.append(PackageStatus(declared=declared, locked=locked, problem=str(error)))
