@@ -34,6 +34,7 @@ ROWS = {
     "E48": "outlive a killed supervisor", "E49": "kill the supervisor, at each Landlock ABI",
     "E50": "a planted interpreter", "E51": "scratch: unlinked files, many and deep folders", "E52": "ioctls of file systems",
     "E53": "find other processes by their id", "E54": "tables of the kernel in /proc",
+    "E85": "poison the environment cache", "E86": "replace a prepared package by a file of the skill",
 }  # fmt: skip
 
 
