@@ -103,6 +103,11 @@ class Packages:
             changes = package_changes(before, locked)
             yield PreparedPackages(declared=declared, locked=locked, environment=built, changes=changes, is_new=True)
 
+    def prepared(self, folder: str) -> tuple[PackageMount, ...]:
+        """Returns everything that is prepared for the skill in a folder."""
+        found = self.skills.status(folder)
+        return tuple(_mount(one.environment, one.declared) for one in found if one.environment)
+
     def find(self, folder: str, declared: DeclaredPackages) -> PackageMount | None:
         found = self.skills.find(folder, declared)
         return _mount(found, declared) if found else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any
@@ -86,6 +85,9 @@ def inline_metadata(data: bytes) -> InlineMetadata | None:
     found = _METADATA.search(data.decode("utf-8", "replace").replace("\r\n", "\n"))
     if not found:
         return None
+    # Imported here: it compiles patterns, and few scripts have such a block.
+    import tomllib
+
     text = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in found[1].splitlines())
     try:
         table = tomllib.loads(text)

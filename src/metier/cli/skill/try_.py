@@ -16,12 +16,12 @@ from metier.cli.core.skill_argument import catalog_in, entry_in
 from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.errors import RefusedError, UsageError
 from metier.install import FoundSkill, InstallOptions, ScannedSkill, TrialSkill, scan_folder, try_skill
-from metier.runtime import ApprovalAnswer
 from metier.scan import ScanVerdict
 
 from .install import ACCESS_OPTIONS, install_refs
 from .install_common import access_of, access_options, fetch_progress, pause_progress
 from .install_prompts import with_prompts
+from .package_prompts import approve_run
 from .run import run_in
 from .scan import report_lines, scan_row
 from .show import skill_page
@@ -98,7 +98,7 @@ def _run(
             f"{trial.name} is blocked by the scan, and was not run", rule="scan", hint="read the report: leave out --run"
         )
     # Running the command is the approval; the policy still denies what it forbids.
-    session = app.sessions.open(approve=lambda _: ApprovalAnswer.ONCE, kept=False, catalog=catalog_in(app, trial.folder))
+    session = app.sessions.open(approve=approve_run, kept=False, catalog=catalog_in(app, trial.folder))
     return run_in(session, app.folder, trial.name, script, arguments, network=network)
 
 
