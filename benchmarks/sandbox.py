@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.measure import Report, Target, options
 from metier.install import BuiltPackage, EnvironmentCache, LockedPackages
 from metier.runtime import Guard, Interpreters, IsolationLevel, Limits, Outcome, PackageMount, Runner, ScriptRun
-from metier.spec import PackageKind
+from metier.spec import PackageEcosystem
 
 _LIMITS = {IsolationLevel.NAMESPACE: 12.0, IsolationLevel.LANDLOCK: 8.0}
 _PACKAGES_LIMIT, _FILES = 10.0, 1500
@@ -88,7 +88,7 @@ async def _overhead(folder: str, levels: list[IsolationLevel], rounds: int) -> d
 async def _packages(folder: str, rounds: int) -> list[tuple[float, float]]:
     """Returns the times of a Python script beyond a bare run of the same round: without packages, and with prepared ones."""
     cache = EnvironmentCache(f"{folder}/cache")
-    locked = LockedPackages(path="scripts/one.py", kind=PackageKind.PYTHON, declared=f"sha256:{'0' * 64}", python="3.11")
+    locked = LockedPackages(path="scripts/one.py", kind=PackageEcosystem.PYTHON, declared=f"sha256:{'0' * 64}", python="3.11")
     built = cache.build(locked, _build)
     interpreters = Interpreters(which=lambda name: sys.executable if name == "python3" else shutil.which(name))
     runner, found = Runner(interpreters=interpreters), []
@@ -99,7 +99,7 @@ async def _packages(folder: str, rounds: int) -> list[tuple[float, float]]:
         for with_packages in (False, True) if number % 2 else (True, False):
             started = time.perf_counter()
             checked = cache.find(locked) if with_packages else None
-            mount = PackageMount(kind=PackageKind.PYTHON, folder=checked.tree, python=checked.python) if checked else None
+            mount = PackageMount(kind=PackageEcosystem.PYTHON, folder=checked.tree, python=checked.python) if checked else None
             outcome = await runner.run(ScriptRun(folder=folder, script="scripts/one.py", packages=mount))
             times[with_packages] = (time.perf_counter() - started - base) * 1000
             if not outcome.ok:

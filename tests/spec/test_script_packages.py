@@ -7,7 +7,7 @@ import json
 import pytest
 
 from metier.errors import RefusedError
-from metier.spec import DeclaredPackages, MemoryFiles, PackageKind, declared_packages, inline_metadata, packages_of_script
+from metier.spec import DeclaredPackages, MemoryFiles, PackageEcosystem, declared_packages, inline_metadata, packages_of_script
 
 BLOCK = b"""#!/usr/bin/env -S uv run --script
 # /// script
@@ -30,7 +30,7 @@ def test_inline_metadata_is_read() -> None:
     for data in (BLOCK, BLOCK.replace(b"\n", b"\r\n")):
         found = packages_of_script("scripts/a.py", data, MemoryFiles({}))
         assert found is not None
-        assert (found.requirements, found.python, found.kind) == (("rich", "httpx<1"), ">=3.11", PackageKind.PYTHON)
+        assert (found.requirements, found.python, found.kind) == (("rich", "httpx<1"), ">=3.11", PackageEcosystem.PYTHON)
     assert inline_metadata(b"print(1)") is None
 
 
@@ -88,7 +88,7 @@ def test_package_json_is_read_for_node() -> None:
     package = json.dumps({"dependencies": {"left-pad": "^1.3.0", "@a/b": "npm:c@1"}, "devDependencies": {"x": "git+ssh://x"}})
     found = declared("scripts/a.mjs", package_json=package)
     assert found is not None
-    assert (found.kind, found.requirements) == (PackageKind.NPM, ("@a/b@npm:c@1", "left-pad@^1.3.0"))
+    assert (found.kind, found.requirements) == (PackageEcosystem.NPM, ("@a/b@npm:c@1", "left-pad@^1.3.0"))
     assert declared("scripts/a.py", package_json=package) is None
     assert declared("scripts/a.js", package_json="{}") is None
 

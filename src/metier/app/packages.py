@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from metier.values import dataclass, field
 
 if TYPE_CHECKING:
-    from metier.install import Environment, EnvironmentCache, LockedPackages, PackageDownloads, SkillPackages
+    from metier.install import EnvironmentCache, LockedPackages, PackageDownloads, PackageEnvironment, SkillPackages
     from metier.runtime import PackageMount, PackagePlan, Permissions
     from metier.spec import DeclaredPackages
 
@@ -25,7 +25,7 @@ class PreparedPackages:
 
     declared: DeclaredPackages
     locked: LockedPackages
-    environment: Environment
+    environment: PackageEnvironment
     changes: tuple[str, ...] = ()
     """Against the lock before: `+ rich 14.0`, `polars 1.0 -> 1.1`."""
     is_new: bool = False
@@ -123,7 +123,7 @@ class Packages:
         return _mount(self.skills.prepare(folder, declared, self._planned[plan.digest]), declared)
 
 
-def _mount(environment: Environment, declared: DeclaredPackages) -> PackageMount:
+def _mount(environment: PackageEnvironment, declared: DeclaredPackages) -> PackageMount:
     from metier.runtime import PackageMount
 
     return PackageMount(kind=declared.kind, folder=environment.tree, python=environment.python)

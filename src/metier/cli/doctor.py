@@ -19,7 +19,7 @@ from metier.install import NPM_HINT, UV_HINT, Leftover, ScopeLevel, find_leftove
 from metier.install import repair as repair_scope
 from metier.runtime import check_health
 from metier.sources import open_cache
-from metier.spec import PackageKind
+from metier.spec import PackageEcosystem
 from metier.values import dataclass
 
 from .core.dispatch import command
@@ -150,7 +150,7 @@ def _installed(app: App) -> Iterator[DoctorCheck]:
 
 def _packages(app: App) -> Iterator[DoctorCheck]:
     """Checks the packages that scripts declare, and the programs that fetch them."""
-    kinds: set[PackageKind] = set()
+    kinds: set[PackageEcosystem] = set()
     ready = 0
     for entry in app.catalog:
         if entry.source is Source.MCP:
@@ -169,9 +169,9 @@ def _packages(app: App) -> Iterator[DoctorCheck]:
     if ready:
         yield DoctorCheck("packages", "ok", f"{plural(ready, 'environment')} prepared in {app.packages.cache.folder}")
     programs = app.packages.skills.programs
-    if PackageKind.PYTHON in kinds and programs.find_uv() is None:
+    if PackageEcosystem.PYTHON in kinds and programs.find_uv() is None:
         yield DoctorCheck("uv", "warning", "not found; needed for packages of Python scripts", UV_HINT)
-    if PackageKind.NPM in kinds and programs.find("npm") is None:
+    if PackageEcosystem.NPM in kinds and programs.find("npm") is None:
         yield DoctorCheck("npm", "warning", "not found; needed for packages of Node scripts", NPM_HINT)
 
 

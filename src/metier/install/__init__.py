@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
-    from .packages.environments import BuiltPackage, Environment, EnvironmentCache, EnvironmentsSize, PackageDownloads
+    from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
     from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
-    from .packages.skill_packages import PackageStatus, SkillPackages, package_changes
+    from .packages.skill_packages import SkillPackages, SkillPackageStatus, package_changes
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -69,7 +69,6 @@ __all__ = [
     "ConflictAnswer",
     "Cooldown",
     "Edits",
-    "Environment",
     "EnvironmentCache",
     "EnvironmentsSize",
     "FetchProgress",
@@ -103,8 +102,8 @@ __all__ = [
     "NewestVersion",
     "Origin",
     "PackageDownloads",
+    "PackageEnvironment",
     "PackagePrograms",
-    "PackageStatus",
     "PreparedSkill",
     "Progress",
     "Ref",
@@ -114,6 +113,7 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
+    "SkillPackageStatus",
     "SkillPackages",
     "SkillStore",
     "SkillUpdate",
@@ -233,14 +233,14 @@ if not TYPE_CHECKING:
             ),
             "metier.install.packages.environments": (
                 "BuiltPackage",
-                "Environment",
+                "PackageEnvironment",
                 "EnvironmentCache",
                 "EnvironmentsSize",
                 "PackageDownloads",
             ),
             "metier.install.packages.programs": ("NPM_HINT", "UV_HINT", "PackagePrograms"),
             "metier.install.packages.skill_packages": (
-                "PackageStatus",
+                "SkillPackageStatus",
                 "SkillPackages",
                 "package_changes",
             ),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .script_packages import (
         DeclaredPackages,
         InlineMetadata,
-        PackageKind,
+        PackageEcosystem,
         declared_packages,
         inline_metadata,
         packages_of_script,
@@ -71,7 +71,7 @@ __all__ = [
     "MapNode",
     "MemoryFiles",
     "OwnFiles",
-    "PackageKind",
+    "PackageEcosystem",
     "Parameter",
     "ParameterType",
     "ParseResult",
@@ -134,7 +134,7 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
             "metier.spec.script_packages": (
                 "DeclaredPackages",
                 "InlineMetadata",
-                "PackageKind",
+                "PackageEcosystem",
                 "declared_packages",
                 "inline_metadata",
                 "packages_of_script",

@@ -22,7 +22,7 @@ from .files import Files, OwnFiles
 __all__ = [
     "DeclaredPackages",
     "InlineMetadata",
-    "PackageKind",
+    "PackageEcosystem",
     "declared_packages",
     "inline_metadata",
     "packages_of_script",
@@ -44,7 +44,7 @@ _NODE = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 _INDEX_HINT = "remove it; indexes and registries come from your own configuration of uv and npm"
 
 
-class PackageKind(StrEnum):
+class PackageEcosystem(StrEnum):
     PYTHON = "python"
     NPM = "npm"
 
@@ -55,7 +55,7 @@ class DeclaredPackages:
 
     path: str
     """The file: a script with inline metadata, requirements.txt or package.json."""
-    kind: PackageKind
+    kind: PackageEcosystem
     requirements: tuple[str, ...]
     """As declared: `polars>=1`, or `left-pad@^1.3.0`."""
     python: str = ""
@@ -107,7 +107,7 @@ def packages_of_script(script: str, data: bytes, files: Files) -> DeclaredPackag
         found = inline_metadata(data)
         if found is not None and found.dependencies:
             checked = tuple(_requirement(each, script) for each in found.dependencies)
-            return DeclaredPackages(path=script, kind=PackageKind.PYTHON, requirements=checked, python=found.python)
+            return DeclaredPackages(path=script, kind=PackageEcosystem.PYTHON, requirements=checked, python=found.python)
         if found is not None:
             return None
         return next(filter(None, (_requirements(files, path) for path in _beside(script, "requirements.txt"))), None)
@@ -152,7 +152,7 @@ def _requirements(files: Files, path: str) -> DeclaredPackages | None:
     # Hashes are locked anew, so those of the author are not needed.
     lines = (re.sub(r"(?:^|\s)#.*|\s--hash[= ]\S+", "", line).strip() for line in re.sub(r"\\\r?\n", " ", text).splitlines())
     found = tuple(_requirement(line, path) for line in lines if line)
-    return DeclaredPackages(path=path, kind=PackageKind.PYTHON, requirements=found) if found else None
+    return DeclaredPackages(path=path, kind=PackageEcosystem.PYTHON, requirements=found) if found else None
 
 
 def _requirement(text: str, path: str) -> str:
@@ -183,7 +183,7 @@ def _package_json(files: Files, path: str) -> DeclaredPackages | None:
     if not found:
         return None
     lock = path.removesuffix("package.json") + "package-lock.json"
-    return DeclaredPackages(path=path, kind=PackageKind.NPM, requirements=found, author_lock=_author_lock(files, lock))
+    return DeclaredPackages(path=path, kind=PackageEcosystem.NPM, requirements=found, author_lock=_author_lock(files, lock))
 
 
 def _npm_version(name: str, version: object, path: str) -> str:

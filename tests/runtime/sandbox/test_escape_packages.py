@@ -12,11 +12,11 @@ from metier.errors import RefusedError
 from metier.install import BuiltPackage, EnvironmentCache, LockedPackages
 from metier.runtime import PackageMount
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
-from metier.spec import PackageKind
+from metier.spec import PackageEcosystem
 from runtime.sandbox.escape.stage import Stage, at_every_level, note
 
 DENIED = {"EPERM", "EACCES", "EROFS", "ENOENT", "ENOTDIR", "EXDEV", "EEXIST", "EBUSY"}
-LOCKED = LockedPackages(path="scripts/a.py", kind=PackageKind.PYTHON, declared="sha256:" + "0" * 64, python="3.11")
+LOCKED = LockedPackages(path="scripts/a.py", kind=PackageEcosystem.PYTHON, declared="sha256:" + "0" * 64, python="3.11")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def prepare(stage: Stage) -> tuple[EnvironmentCache, PackageMount, dict[str, obj
     other = Path(cache.folder) / "another/tree"
     other.mkdir(parents=True)
     (other / "a.py").write_text("A = 1\n")
-    mount = PackageMount(kind=PackageKind.PYTHON, folder=found.tree, python=found.python)
+    mount = PackageMount(kind=PackageEcosystem.PYTHON, folder=found.tree, python=found.python)
     [compiled] = Path(found.tree).rglob("*.pyc")
     return cache, mount, {"tree": found.tree, "cache": cache.folder, "key": found.key, "compiled": str(compiled)}
 

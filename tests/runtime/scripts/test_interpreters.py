@@ -16,7 +16,7 @@ from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import Interpreters, kind_of
 from metier.runtime.scripts.packages import PackageMount
 from metier.runtime.scripts.runner import Runner
-from metier.spec import PackageKind
+from metier.spec import PackageEcosystem
 
 METADATA = b"""#!/usr/bin/env -S uv run --script
 # /// script
@@ -69,7 +69,7 @@ def test_other_files_are_refused_with_the_list_of_supported_ones(path: str, data
 
 
 def test_prepared_packages_choose_the_python_and_their_folder_is_its_first_argument(tmp_path: Path) -> None:
-    mount = PackageMount(kind=PackageKind.PYTHON, folder=str(tmp_path / "tree"), python=sys.executable)
+    mount = PackageMount(kind=PackageEcosystem.PYTHON, folder=str(tmp_path / "tree"), python=sys.executable)
     command = Interpreters(which=only()).command("a.py", METADATA, packages=mount)
     assert command.words[0] == sys.executable
     assert command.words[-1] == str(tmp_path / "tree")

@@ -28,7 +28,7 @@ from metier.runtime import (
     SessionServices,
 )
 from metier.runtime.sandbox.isolation import IsolationLevel
-from metier.spec import DeclaredPackages, PackageKind
+from metier.spec import DeclaredPackages, PackageEcosystem
 from metier.testing import run_now
 
 at_every_level = pytest.mark.parametrize("level", [found.level for found in Runner().available()], ids=str)
@@ -48,7 +48,7 @@ def python_tree(tmp_path: Path) -> PackageMount:
     tree = tmp_path / "cache/tree"
     tree.mkdir(parents=True)
     (tree / "shout.py").write_text("WORD = 'loud'\n")
-    return PackageMount(kind=PackageKind.PYTHON, folder=str(tree), python=sys.executable)
+    return PackageMount(kind=PackageEcosystem.PYTHON, folder=str(tree), python=sys.executable)
 
 
 def run(folder: Path, script: str, level: IsolationLevel, packages: PackageMount) -> str:
@@ -86,7 +86,7 @@ def test_node_finds_packages_from_every_module_of_the_skill(tmp_path: Path, leve
         "cjs": ("console.log(require('left')(require('./word.cjs')));", "module.exports = require('left')('x');"),
     }[kind]  # fmt: skip
     folder = skill(tmp_path, **{f"main_{kind}": scripts[0], f"word_{kind}": scripts[1]})
-    mount = PackageMount(kind=PackageKind.NPM, folder=str(modules.parent))
+    mount = PackageMount(kind=PackageEcosystem.NPM, folder=str(modules.parent))
     assert run(folder, f"scripts/main.{kind}", level, mount) == "inner inner x\n"
 
 

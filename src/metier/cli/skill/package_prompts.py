@@ -9,7 +9,7 @@ from metier.app import App, PreparedPackages
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.cli.policy import ask_on_terminal
 from metier.errors import MetierError, RefusedError
-from metier.install import InstallResult, PackageStatus, SkillStore
+from metier.install import InstallResult, SkillPackageStatus, SkillStore
 from metier.runtime import ApprovalAnswer, Question
 
 __all__ = ["approve_run", "package_facts", "package_rows", "prepare_installed", "prepared_lines"]
@@ -68,7 +68,7 @@ def prepared_lines(name: str, one: PreparedPackages, terminal: Terminal) -> Iter
         yield f"  {terminal.paint(one_line(change), 'dim')}"
 
 
-def package_rows(statuses: Sequence[PackageStatus]) -> list[dict[str, Any]]:
+def package_rows(statuses: Sequence[SkillPackageStatus]) -> list[dict[str, Any]]:
     """Returns the JSON of a skill's packages."""
     rows = []
     for one in statuses:

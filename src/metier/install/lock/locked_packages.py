@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from metier.lazy import lazy_pattern
-from metier.spec import PackageKind, resource_path
+from metier.spec import PackageEcosystem, resource_path
 from metier.values import dataclass, field
 
 __all__ = ["LockedPackage", "LockedPackages", "parse_packages", "render_packages"]
@@ -44,7 +44,7 @@ class LockedPackages:
 
     path: str
     """The file that declares them."""
-    kind: PackageKind
+    kind: PackageEcosystem
     declared: str
     """The digest of the declaration that was locked."""
     python: str = ""
@@ -63,7 +63,7 @@ class LockedPackages:
 
     def _packages(self) -> Iterator[LockedPackage]:
         for key, value in self.rows.items():
-            if self.kind is PackageKind.NPM:
+            if self.kind is PackageEcosystem.NPM:
                 yield LockedPackage(key.rpartition("node_modules/")[2], str(json.loads(value).get("version", "")))
             elif match := _REQUIREMENT.fullmatch(key):
                 yield LockedPackage(match["name"], match["version"] or match["url"])
@@ -91,8 +91,8 @@ def _parse(path: str, table: Any) -> LockedPackages:  # Any: TOML
     if not isinstance(table, dict) or resource_path(path) != path:
         raise ValueError(f"has the entry {path!r}, which is not a file with packages")
     kind, declared, python, rows = (table.get(key) for key in ("kind", "declared", "python", "locked"))
-    is_npm = kind == PackageKind.NPM
-    if kind not in tuple(PackageKind) or not isinstance(declared, str) or not _DIGEST.fullmatch(declared):
+    is_npm = kind == PackageEcosystem.NPM
+    if kind not in tuple(PackageEcosystem) or not isinstance(declared, str) or not _DIGEST.fullmatch(declared):
         raise ValueError(f"has an invalid kind or declaration for {path!r}")
     if not is_npm and not (isinstance(python, str) and _PYTHON.fullmatch(python)):
         raise ValueError(f"has an invalid version of Python for {path!r}")
@@ -101,7 +101,9 @@ def _parse(path: str, table: Any) -> LockedPackages:  # Any: TOML
     for key, value in rows.items():
         if not isinstance(value, str) or not (_is_npm_row(key, value) if is_npm else _is_python_row(key, value)):
             raise ValueError(f"has the package {key[:80]!r} without a valid version or hash")
-    return LockedPackages(path=path, kind=PackageKind(kind), declared=declared, python="" if is_npm else str(python), rows=rows)
+    return LockedPackages(
+        path=path, kind=PackageEcosystem(kind), declared=declared, python="" if is_npm else str(python), rows=rows
+    )
 
 
 def _is_python_row(key: str, value: str) -> bool:

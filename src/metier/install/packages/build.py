@@ -20,7 +20,7 @@ from shutil import rmtree
 from metier.errors import UnavailableError
 from metier.install.lock.locked_packages import LockedPackages
 from metier.sources import safe_environment
-from metier.spec import DeclaredPackages, PackageKind
+from metier.spec import DeclaredPackages, PackageEcosystem
 from metier.values import dataclass, replace
 
 from .environments import BuiltPackage
@@ -46,7 +46,7 @@ class PackageBuild:
 
     def __call__(self, tree: str, final: str) -> tuple[str, tuple[BuiltPackage, ...]]:
         """Fills the empty folder `tree`, which will be at `final`. Returns the Python, and the packages with their licences."""
-        if self.locked.kind is PackageKind.NPM:
+        if self.locked.kind is PackageEcosystem.NPM:
             self._fetch(self._fetch_npm, tree)
             return "", tuple(sorted(_npm_packages(tree, self.locked), key=lambda one: one.name))
         python = find_python(self.locked.python, self.programs.find, skill=self.skill).executable

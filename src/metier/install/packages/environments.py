@@ -28,7 +28,7 @@ from metier.install.lock.locked_packages import LockedPackages
 from metier.sources import file_lock, make_private_folder, read_regular, replace_text
 from metier.values import dataclass
 
-__all__ = ["BuiltPackage", "Environment", "EnvironmentCache", "EnvironmentsSize", "PackageDownloads"]
+__all__ = ["BuiltPackage", "EnvironmentCache", "EnvironmentsSize", "PackageDownloads", "PackageEnvironment"]
 
 _FORMAT = 1
 _KEY = re.compile(r"[0-9a-f]{40}")
@@ -43,7 +43,7 @@ class BuiltPackage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class PackageEnvironment:
     """A built environment."""
 
     key: str
@@ -74,7 +74,7 @@ class EnvironmentCache:
         text = json.dumps([_FORMAT, locked.digest, sysconfig.get_platform()])
         return hashlib.sha256(text.encode()).hexdigest()[:40]
 
-    def find(self, locked: LockedPackages, *, skill: str = "") -> Environment | None:
+    def find(self, locked: LockedPackages, *, skill: str = "") -> PackageEnvironment | None:
         """Returns the environment if it is built. Raises RefusedError if its files are not those that were built.
 
         `skill` is the name for the hint of that error.
@@ -99,7 +99,7 @@ class EnvironmentCache:
         record = self._record(folder, locked)
         return None if record is None else _differences(folder)
 
-    def build(self, locked: LockedPackages, build: Build) -> Environment:
+    def build(self, locked: LockedPackages, build: Build) -> PackageEnvironment:
         """Returns the environment, built now if it is missing or was changed. A second process waits for the first."""
         key = self.key(locked)
         folder = self._folder(key)
@@ -190,14 +190,14 @@ class PackageDownloads:
         return freed
 
 
-def _environment(folder: str, record: dict[str, Any]) -> Environment:
+def _environment(folder: str, record: dict[str, Any]) -> PackageEnvironment:
     try:
         os.utime(f"{folder}/used")
     except OSError:
         pass
     packages = tuple(BuiltPackage(name=name, version=version, license=license) for name, version, license in record["packages"])  # noqa: A001
     python = record["python"]
-    return Environment(
+    return PackageEnvironment(
         key=os.path.basename(folder), tree=f"{folder}/tree", python=python, packages=packages,
         is_python_same=_identity(python) == record.get("identity"),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from metier.errors import RefusedError, UnavailableError
 from metier.install.lock.locked_packages import LockedPackages, parse_packages
-from metier.spec import DeclaredPackages, PackageKind
+from metier.spec import DeclaredPackages, PackageEcosystem
 
 from .programs import PackagePrograms
 from .pythons import choose_python
@@ -30,7 +30,7 @@ def resolve(
     """Locks packages. Versions of `previous` are kept where they still fit. `python` narrows the version of Python."""
     rows, minor = (
         (_resolve_npm(declared, programs, previous), "")
-        if declared.kind is PackageKind.NPM
+        if declared.kind is PackageEcosystem.NPM
         else _resolve_python(declared, programs, previous, python)
     )
     table = {"kind": str(declared.kind), "declared": declared.digest, "python": minor, "locked": rows}
@@ -72,7 +72,7 @@ def _resolve_python(
     with programs.workspace() as folder:
         source, target = os.path.join(folder, "requirements.in"), os.path.join(folder, "requirements.txt")
         _write(source, "".join(f"{line}\n" for line in declared.requirements))
-        if previous is not None and previous.kind is PackageKind.PYTHON:
+        if previous is not None and previous.kind is PackageEcosystem.PYTHON:
             # uv keeps the versions of its output file where it can.
             _write(target, requirements_text(previous))
         programs.uv(
@@ -97,7 +97,9 @@ def _read_requirements(text: str) -> dict[str, str]:
 
 def _resolve_npm(declared: DeclaredPackages, programs: PackagePrograms, previous: LockedPackages | None) -> dict[str, str]:
     with programs.workspace() as folder:
-        package, lock = npm_documents(declared, dict(previous.rows) if previous and previous.kind is PackageKind.NPM else {})
+        package, lock = npm_documents(
+            declared, dict(previous.rows) if previous and previous.kind is PackageEcosystem.NPM else {}
+        )
         _write(os.path.join(folder, "package.json"), package)
         if previous is not None or declared.author_lock:
             _write(os.path.join(folder, "package-lock.json"), lock if previous is not None else declared.author_lock)

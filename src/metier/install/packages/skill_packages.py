@@ -17,19 +17,19 @@ from metier.sources import DiskFiles, read_regular, replace_text
 from metier.spec import DeclaredPackages, declared_packages, script_files
 from metier.values import dataclass, replace
 
-from .environments import Environment, EnvironmentCache
+from .environments import EnvironmentCache, PackageEnvironment
 from .programs import PackagePrograms
 
-__all__ = ["PackageStatus", "SkillPackages", "package_changes"]
+__all__ = ["SkillPackageStatus", "SkillPackages", "package_changes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackageStatus:
+class SkillPackageStatus:
     """The packages of one declaration, as far as they are prepared."""
 
     declared: DeclaredPackages
     locked: LockedPackages | None = None
-    environment: Environment | None = None
+    environment: PackageEnvironment | None = None
     problem: str = ""
 
 
@@ -58,7 +58,7 @@ class SkillPackages:
             return self._own_lock(declared)
         return next((one for one in owner[1].packages if one.path == declared.path), None)
 
-    def find(self, folder: str, declared: DeclaredPackages) -> Environment | None:
+    def find(self, folder: str, declared: DeclaredPackages) -> PackageEnvironment | None:
         """Returns the prepared environment; None if there is none. Raises RefusedError if it was changed."""
         locked = self.locked(folder, declared)
         found = self.cache.find(locked, skill=os.path.basename(folder)) if locked is not None else None
@@ -80,7 +80,7 @@ class SkillPackages:
 
         return resolve(declared, self.programs, previous=None if upgrade else self.earlier(folder, declared), python=python)
 
-    def prepare(self, folder: str, declared: DeclaredPackages, locked: LockedPackages) -> Environment:
+    def prepare(self, folder: str, declared: DeclaredPackages, locked: LockedPackages) -> PackageEnvironment:
         """Builds the environment of a lock, unless it is built, and then keeps the lock."""
         from .build import PackageBuild
 
@@ -90,16 +90,16 @@ class SkillPackages:
             self._keep(folder, declared, locked)
         return environment
 
-    def status(self, folder: str) -> tuple[PackageStatus, ...]:
+    def status(self, folder: str) -> tuple[SkillPackageStatus, ...]:
         """Returns the state of everything that a skill declares. An environment that was changed is a problem."""
         found = []
         for declared in self.declared(folder):
             locked = self.locked(folder, declared)
             try:
                 environment = self.cache.find(locked, skill=os.path.basename(folder)) if locked else None
-                found.append(PackageStatus(declared=declared, locked=locked, environment=environment))
+                found.append(SkillPackageStatus(declared=declared, locked=locked, environment=environment))
             except PermissionError as error:
-                found.append(PackageStatus(declared=declared, locked=locked, problem=str(error)))
+                found.append(SkillPackageStatus(declared=declared, locked=locked, problem=str(error)))
         return tuple(found)
 
     def differences(self, entry: LockEntry) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from metier.errors import RefusedError, UnavailableError
 from metier.runtime.policy.patterns import ToolRequest
 from metier.runtime.policy.permissions import PACKAGES, PolicyVerdict
-from metier.spec import DeclaredPackages, PackageKind, Skill, packages_of_script
+from metier.spec import DeclaredPackages, PackageEcosystem, Skill, packages_of_script
 from metier.values import dataclass
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LARGEST_SCRIPT = 64 * 1024 * 1024
 class PackageMount:
     """A prepared environment, as a run sees it."""
 
-    kind: PackageKind
+    kind: PackageEcosystem
     folder: str
     """Absolute path; it holds modules for Python, or `node_modules`. A run can only read it."""
     python: str = ""
@@ -34,7 +34,7 @@ class PackageMount:
 
     @property
     def is_node(self) -> bool:
-        return self.kind is PackageKind.NPM
+        return self.kind is PackageEcosystem.NPM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
