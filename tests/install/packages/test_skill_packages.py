@@ -30,6 +30,7 @@ from metier.install import (
 from metier.install.lock.lock_file import Lock, parse_lock, render_lock
 from metier.install.packages.environments import _stamp
 from metier.install.packages.pythons import satisfies
+from metier.install.packages.resolve import _read_requirements
 from metier.spec import DeclaredPackages
 from metier.values import replace
 from package_index import PackageIndex
@@ -289,6 +290,20 @@ def test_a_python_that_is_missing_is_named(tmp_path: Path, index: PackageIndex, 
 )  # fmt: skip
 def test_ranges_of_python(range_: str, fits: bool) -> None:
     assert satisfies((3, 11, 7), range_) is fits
+
+
+@pytest.mark.parametrize(
+    ("marker", "applies"),
+    [
+        ("", True), ("sys_platform == 'win32'", True), ("python_full_version < '3.12'", True),
+        ("python_full_version >= '3.12'", False), ("python_full_version >= '3.12' and sys_platform == 'win32'", False),
+        ("python_full_version >= '3.12' or sys_platform == 'win32'", True), ("python_full_version == '3.11.*'", True),
+        ("python_full_version < '3.11.4'", True), ("python_version < '3.11'", False), ("(python_full_version >= '3.12')", True),
+    ],
+)  # fmt: skip
+def test_only_the_rows_of_the_locked_python_are_kept(marker: str, applies: bool) -> None:
+    line = f"a==1 ; {marker} \\\n    --hash=sha256:aa\n" if marker else "a==1 \\\n    --hash=sha256:aa\n"
+    assert bool(_read_requirements(line, "3.11")) is applies
 
 
 def test_what_the_user_configured_is_passed_and_the_rest_is_not(tmp_path: Path, index: PackageIndex, skill: Path) -> None:

@@ -17,7 +17,7 @@ from metier.install.lock.locked_packages import LockedPackages, parse_packages
 from metier.spec import DeclaredPackages, PackageEcosystem
 
 from .programs import PackagePrograms
-from .pythons import choose_python
+from .pythons import choose_python, satisfies
 
 __all__ = ["npm_documents", "requirements_text", "resolve"]
 
@@ -82,17 +82,38 @@ def _resolve_python(
             folder=folder,
         )  # fmt: skip
         with open(target, encoding="utf-8") as stream:
-            return _read_requirements(stream.read()), python.minor
+            return _read_requirements(stream.read(), python.minor), python.minor
 
 
-def _read_requirements(text: str) -> dict[str, str]:
+def _read_requirements(text: str, minor: str) -> dict[str, str]:
+    """Returns the rows for one version of Python: uv also resolves for all later ones."""
     rows: dict[str, str] = {}
     for line in re.sub(r"\\\n", " ", text).splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         requirement, *hashes = re.split(r"\s+--hash=", line.strip())
+        if not _can_apply(requirement.partition(" ; ")[2].strip(), minor):
+            continue
         rows[" ; ".join(part.strip() for part in requirement.split(" ; "))] = " ".join(sorted(each.strip() for each in hashes))
     return rows
+
+
+def _can_apply(marker: str, minor: str) -> bool:
+    """Returns False if a marker excludes this version of Python. What it says about platforms is left to the installation."""
+    if not marker or "(" in marker:
+        return True
+    return any(all(_may_hold(part.strip(), minor) for part in each.split(" and ")) for each in marker.split(" or "))
+
+
+def _may_hold(part: str, minor: str) -> bool:
+    match = re.fullmatch(r"python(?:_full)?_version\s*(==|!=|~=|<=|>=|<|>)\s*'([0-9][0-9.*]*)'", part)
+    if match is None:
+        return True
+    major, number = map(int, minor.split("."))
+    if part.startswith("python_version"):
+        return satisfies((major, number), match[1] + match[2])
+    patches = (0, *(int(each) for each in match[2].split(".")[2:3] if each.isdigit()), 99)
+    return any(satisfies((major, number, patch), match[1] + match[2]) for patch in patches)
 
 
 def _resolve_npm(declared: DeclaredPackages, programs: PackagePrograms, previous: LockedPackages | None) -> dict[str, str]:
