@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .installation import Installation
     from .packages import Packages
     from .registries import Registries
+    from .router import Router
     from .sessions import Sessions
     from .skills import LocalSkills
 
@@ -187,3 +188,9 @@ class App:
             paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills, sessions=self.sessions, installation=self.installation,
         )  # fmt: skip
+
+    @cached_property
+    def router(self) -> Router:
+        from .router import Router
+
+        return Router(paths=self.paths, settings=self.settings, environment=self.environment, skills=self.skills)

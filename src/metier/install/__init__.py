@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
     from .fetch.repository import FoundSkill, select_skills
+    from .hooks import HookPlace, HookState, hook_command, plan_hook, plan_removal
+    from .host_files import HostFileChange, apply_change, read_host_file
     from .installation import install, list_source, parse_source_ref, restore_and_install
+    from .jsonc import JsoncError, read_jsonc, with_member
     from .lock.lock_file import Lock, LockEntry, Origin
     from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
@@ -80,6 +83,9 @@ __all__ = [
     "FoundSkill",
     "GitRef",
     "HiddenSkill",
+    "HookPlace",
+    "HookState",
+    "HostFileChange",
     "HttpArchive",
     "HttpSkillFile",
     "InstallMode",
@@ -87,6 +93,7 @@ __all__ = [
     "InstallResult",
     "InstallScope",
     "InstallStep",
+    "JsoncError",
     "Leftover",
     "LocalName",
     "LocalPath",
@@ -126,6 +133,7 @@ __all__ = [
     "Verb",
     "WellKnown",
     "abort_updates",
+    "apply_change",
     "cached_scan",
     "changes",
     "default_targets",
@@ -133,6 +141,7 @@ __all__ = [
     "find_leftovers",
     "grant_purpose",
     "group_by_store",
+    "hook_command",
     "ignore_progress",
     "install",
     "is_source_pattern",
@@ -143,7 +152,11 @@ __all__ = [
     "parse_header",
     "parse_ref",
     "parse_source_ref",
+    "plan_hook",
+    "plan_removal",
     "read_duration",
+    "read_host_file",
+    "read_jsonc",
     "read_plugins",
     "read_sources",
     "read_targets",
@@ -158,6 +171,7 @@ __all__ = [
     "try_skill",
     "update",
     "verify",
+    "with_member",
     "write_agents_md",
 ]
 
@@ -199,6 +213,9 @@ if not TYPE_CHECKING:
                 "FoundSkill",
                 "select_skills",
             ),
+            "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
+            "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),
+            "metier.install.jsonc": ("JsoncError", "read_jsonc", "with_member"),
             "metier.install.installation": (
                 "install",
                 "list_source",

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .activation import ActivatedBy, Activation, ActivationMode, ActiveSkill
     from .async_bridge import in_thread, wait_for
+    from .containers.engine import ContainerOptions, EngineKind
+    from .containers.runner import ContainerRunner
     from .database import Database
     from .events import (
         ActionRefused,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from .session_options import (
         LazyRunner,
         LazySelector,
+        RunnerKind,
         ScriptChecker,
         ScriptRunner,
         SessionOptions,
@@ -133,6 +136,8 @@ _EXPORTS = {
         "PolicyVerdict",
         "parse_patterns",
     ),
+    "metier.runtime.containers.engine": ("ContainerOptions", "EngineKind"),
+    "metier.runtime.containers.runner": ("ContainerRunner",),
     "metier.runtime.sandbox.isolation": (
         "Guard",
         "Isolation",
@@ -161,6 +166,7 @@ _EXPORTS = {
         "LazyRunner",
         "LazySelector",
         "SessionOptions",
+        "RunnerKind",
         "ScriptChecker",
         "ScriptRunner",
         "SkillSelector",
@@ -221,7 +227,10 @@ __all__ = [
     "Approvals",
     "BadArgumentsError",
     "Budgets",
+    "ContainerOptions",
+    "ContainerRunner",
     "Database",
+    "EngineKind",
     "Event",
     "EventBus",
     "FileApprovals",
@@ -252,6 +261,7 @@ __all__ = [
     "Requester",
     "ResourceRead",
     "Runner",
+    "RunnerKind",
     "Schema",
     "ScriptChecker",
     "ScriptFinished",

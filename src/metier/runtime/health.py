@@ -61,12 +61,15 @@ def _check_sandbox(runner: ProbingRunner, require: IsolationLevel) -> HealthChec
     best = runner.best()
     if best is not None and best.level.strength >= require.strength:
         missing = f"; without: {', '.join(best.missing)}" if best.missing else ""
-        return HealthCheck("sandbox", "ok", f"scripts run at level {best.level}{missing}")
+        where = f"in containers of {best.engine}, " if best.engine else ""
+        return HealthCheck("sandbox", "ok", f"scripts run {where}at level {best.level}{missing}")
     failed = [one for one in runner.probe_results() if not one.works and one.isolation.level.strength >= require.strength]
-    reasons = "; ".join(f"{one.isolation.level}: {one.reason}" for one in failed if one.reason)
+    has_engine = any(one.isolation.engine for one in failed)
+    reasons = [one.reason if has_engine else f"{one.isolation.level}: {one.reason}" for one in failed if one.reason]
     fix = next((one.fix for one in failed if one.fix), "")
     available = f"only level {best.level} is available" if best is not None else "no sandbox is available"
-    return HealthCheck("sandbox", "error", f"{available}, and {require} is required: scripts are refused ({reasons})", fix)
+    text = f"{available}, and {require} is required" if not has_engine else "no container engine works"
+    return HealthCheck("sandbox", "error", f"{text}: scripts are refused ({'; '.join(dict.fromkeys(reasons))})", fix)
 
 
 def _count(number: int, noun: str) -> str:

@@ -94,6 +94,7 @@ def _result(skill: str, script: str, outcome: Outcome, paths: tuple[str, ...]) -
             "level": outcome.isolation.level,
             "layers": list(outcome.isolation.layers),
             "missing": list(outcome.isolation.missing),
+            "engine": outcome.isolation.engine,
         },
     }
     notes = []

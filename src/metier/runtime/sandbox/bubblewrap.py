@@ -10,7 +10,7 @@ from metier.runtime.scripts.packages import PackageMount
 
 from .system import masked, readable, system_links
 
-__all__ = ["FIX", "SCRATCH", "arguments", "find"]
+__all__ = ["FIX", "SCRATCH", "arguments", "find", "outermost"]
 
 FIX = "install bubblewrap 0.8 or later (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
 SCRATCH = "/tmp"  # noqa: S108  the scratch folder of a run in a namespace, in memory
@@ -18,7 +18,7 @@ _CANDIDATES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/cur
 
 
 def find(candidates: Iterable[str] = _CANDIDATES) -> str | None:
-    """Returns the path of bwrap. PATH is not used: a program in a writable folder could pose as the sandbox."""
+    """Returns the first program that only root can change. PATH is not used: another program could pose as the sandbox."""
     return next((path for path in candidates if _is_trusted(path)), None)
 
 
@@ -43,7 +43,7 @@ def arguments(
     links = system_links(base)
     for path, target in links.items():
         words += ["--symlink", target, path]
-    for path in (*(path for path in base if path not in links), *_outermost(also_readable), skill):
+    for path in (*(path for path in base if path not in links), *outermost(also_readable), skill):
         words += ["--ro-bind", path, path]
     if packages and packages.is_node:
         # Node looks for packages in every folder above the script, and this one is never the skill's.
@@ -58,11 +58,11 @@ def arguments(
     return [*words, "--", *command]
 
 
-def _outermost(paths: Iterable[str]) -> list[str]:
-    """Drops paths below another one, or below /usr, which every run has."""
+def outermost(paths: Iterable[str], *, known: Sequence[str] = ("/usr",)) -> list[str]:
+    """Drops paths below another one, or below a known one, which every run has."""
     kept: list[str] = []
     for path in sorted(set(paths)):
-        if not any(path == above or path.startswith(f"{above}/") for above in (*kept, "/usr")):
+        if not any(path == above or path.startswith(f"{above}/") for above in (*kept, *known)):
             kept.append(path)
     return kept
 

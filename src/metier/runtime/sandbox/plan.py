@@ -59,6 +59,7 @@ def plan_run(
         "script_path": path,
         "script": data,
         "base": base,
+        "scratch_on_disk": bool(base),
         "stdin": run.stdin,
         "outputs": list(run.outputs),
         "network": run.network,

@@ -20,7 +20,7 @@ from metier.values import dataclass
 
 from .packages import PackageMount
 
-__all__ = ["Interpreters", "ScriptCommand", "kind_of"]
+__all__ = ["ImageInterpreters", "Interpreters", "ScriptCommand", "kind_of"]
 
 _SUFFIXES = {
     ".py": "python", ".sh": "sh", ".bash": "bash", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "typescript",
@@ -205,6 +205,34 @@ class Interpreters:
     def _contains_home(self, folder: str) -> bool:
         real = os.path.realpath(folder)
         return real == "/" or f"{self._home}/".startswith(f"{real}/") or real == f"{self._home}/.local"
+
+
+class ImageInterpreters:
+    """The interpreters of a container image, by their names. The container says if one is not installed."""
+
+    def command(self, path: str, data: bytes, *, packages: PackageMount | None = None) -> ScriptCommand:
+        kind = kind_of(path, data)
+        if kind == "program":
+            return ScriptCommand(kind=kind, words=())
+        if packages is not None:
+            raise UnavailableError(
+                "packages are prepared for the interpreters of this machine, not for those of an image",
+                hint="install them in the image, and drop them from the script",
+                retryable=False,
+            )
+        if kind == "python":
+            return ScriptCommand(kind=kind, words=("python3", "-I", "-B", "-c", _PYTHON, ""))
+        if kind == "typescript":
+            return ScriptCommand(kind="node", words=("node",))  # 22.18 or later runs it
+        return ScriptCommand(kind=kind, words=(kind, *_OPTIONS.get(kind, ())))
+
+    def problem(self, path: str, data: bytes) -> str:
+        """Returns why the script cannot run; empty if the image may be able to."""
+        try:
+            self.command(path, data)
+        except (RefusedError, UnavailableError) as error:
+            return f"{error}; {error.hint}"
+        return ""
 
 
 _OPTIONS = {
