@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from package_index import PackageIndex
@@ -38,10 +41,18 @@ def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+TOOL_CALLS: dict[str, tuple[str, dict[str, Any]]] = {  # Any: arguments as a model sends them
+    "count": ("word-count_count", {"args": ["one two three"]}),
+    "salutation": ("greet", {"name": "Bob"}),
+    "render": ("render-page_render", {"url": "https://example.com"}),
+}
+
+
 def _answer(request: ModelRequest) -> ModelAnswer:
-    """Counts words with a script, tells an endless story, and else repeats the message."""
-    if "count" in request.user and "word-count_count" in request.tools and request.body["messages"][-1]["role"] == "user":
-        return calls("word-count_count", args=["one two three"])
+    """Calls the tool that the message is about, tells an endless story, and else repeats the message."""
+    for word, (tool, arguments) in TOOL_CALLS.items():
+        if word in request.user and tool in request.tools and request.body["messages"][-1]["role"] == "user":
+            return calls(tool, **arguments)
     if "story" in request.user:
         return says("Once upon a time. " + "And so on. " * 400, pause=0.02)
     return says(f"You said: *{request.user}*")
@@ -52,6 +63,13 @@ def model() -> Iterator[ModelServer]:
     """A scripted model; journeys have its address in MODEL_URL."""
     with ModelServer(_answer) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The variables that lead to the journeys' own internet."""
+    with internet(tmp_path_factory.mktemp("internet")) as variables:
+        yield variables
 
 
 @pytest.fixture
@@ -67,7 +85,15 @@ def index() -> Iterator[PackageIndex]:
 
 
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer, index: PackageIndex) -> Iterator[ShellTerminal]:
+def terminal(installed_program: Path, model: ModelServer, web: dict[str, str], index: PackageIndex) -> Iterator[ShellTerminal]:
+    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", "INDEX_URL": index.url, **web, **index.variables}
+    with open_terminal(installed_program, variables) as shell:
+        yield shell
+
+
+@contextlib.contextmanager
+def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int = 160) -> Iterator[ShellTerminal]:
+    """A shell in an empty home. `program` is the `bin` folder that has metier."""
     # A short path, so that messages that name it fit on a line of the terminal.
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     home = folder / "home"
@@ -75,17 +101,13 @@ def terminal(installed_program: Path, model: ModelServer, index: PackageIndex) -
     tools = folder / "bin"
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
-    (tools / "metier").symlink_to(installed_program / "metier")
+    (tools / "metier").symlink_to(program / "metier")
     environment = {
         "HOME": str(home),
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
-        "NO_COLOR": "1",
         "EDITOR": "true",
-        "MODEL_URL": model.url,
-        "INDEX_URL": index.url,
-        **index.variables,
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",
@@ -93,8 +115,11 @@ def terminal(installed_program: Path, model: ModelServer, index: PackageIndex) -
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.com",
         "GIT_CONFIG_NOSYSTEM": "1",
+        **variables,
     }
-    shell = ShellTerminal(home, environment)
-    yield shell
-    shell.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    shell = ShellTerminal(home, environment, columns)
+    try:
+        yield shell
+    finally:
+        shell.close()
+        shutil.rmtree(folder, ignore_errors=True)

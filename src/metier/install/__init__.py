@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
-    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
+    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
     from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
     from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
     from .packages.skill_packages import SkillPackages, SkillPackageStatus, package_changes
@@ -131,6 +131,7 @@ __all__ = [
     "UpdateState",
     "UpdateStatus",
     "Verb",
+    "VersionAction",
     "WellKnown",
     "abort_updates",
     "apply_change",
@@ -244,6 +245,7 @@ if not TYPE_CHECKING:
             "metier.install.options": (
                 "ConflictAction",
                 "ConflictAnswer",
+                "VersionAction",
                 "InstallOptions",
                 "HiddenSkill",
                 "InstallResult",

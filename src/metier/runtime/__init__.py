@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ToolCalled,
     )
     from .health import HealthCheck, check_health
+    from .operations import Operation, OperationKind, Tracer
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         Question,
         Requester,
         parse_patterns,
+        workspace_write_request,
     )
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
@@ -76,8 +78,17 @@ if TYPE_CHECKING:
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
     from .usage import Allowance, Budgets, Usage, UsageRow, UsageSummary, summarize_usage
+    from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount, remove_abandoned_layers
 
 _EXPORTS = {
+    "metier.runtime.workspace": (
+        "AppliedChanges",
+        "FileChange",
+        "FileChangeKind",
+        "Workspace",
+        "WorkspaceMount",
+        "remove_abandoned_layers",
+    ),
     "metier.runtime.skill_access": (
         "RemoteFiles",
         "approval_digest",
@@ -108,6 +119,11 @@ _EXPORTS = {
         "Subscriber",
         "ToolCalled",
     ),
+    "metier.runtime.operations": (
+        "Operation",
+        "OperationKind",
+        "Tracer",
+    ),
     "metier.runtime.health": (
         "HealthCheck",
         "check_argument_limits",
@@ -126,6 +142,7 @@ _EXPORTS = {
         "tool_request",
     ),
     "metier.runtime.policy.permissions": (
+        "Requester",
         "ApprovalAnswer",
         "ApprovalHook",
         "PolicyDecision",
@@ -135,6 +152,7 @@ _EXPORTS = {
         "Requester",
         "PolicyVerdict",
         "parse_patterns",
+        "workspace_write_request",
     ),
     "metier.runtime.containers.engine": ("ContainerOptions", "EngineKind"),
     "metier.runtime.containers.runner": ("ContainerRunner",),
@@ -221,6 +239,7 @@ __all__ = [
     "ActivationMode",
     "ActiveSkill",
     "Allowance",
+    "AppliedChanges",
     "Approval",
     "ApprovalAnswer",
     "ApprovalHook",
@@ -234,6 +253,8 @@ __all__ = [
     "Event",
     "EventBus",
     "FileApprovals",
+    "FileChange",
+    "FileChangeKind",
     "Guard",
     "HealthCheck",
     "Interpreters",
@@ -245,6 +266,8 @@ __all__ = [
     "MemoryApprovals",
     "MemorySessionStore",
     "NotActiveError",
+    "Operation",
+    "OperationKind",
     "Outcome",
     "OutputFile",
     "OverBudgetError",
@@ -289,10 +312,13 @@ __all__ = [
     "ToolPattern",
     "ToolReply",
     "ToolRequest",
+    "Tracer",
     "UnknownToolError",
     "Usage",
     "UsageRow",
     "UsageSummary",
+    "Workspace",
+    "WorkspaceMount",
     "activated_by",
     "approval_digest",
     "call_tool",
@@ -313,11 +339,13 @@ __all__ = [
     "read_arguments",
     "read_file_text",
     "refuse_denied_packages",
+    "remove_abandoned_layers",
     "script_reply",
     "static_tools",
     "summarize_usage",
     "tool_request",
     "wait_for",
+    "workspace_write_request",
     "write_outputs",
 ]
 

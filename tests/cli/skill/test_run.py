@@ -69,7 +69,7 @@ def test_standard_input_and_files_go_through_only_when_asked(shell: Shell, tmp_p
 @confined
 def test_a_terminal_never_sees_an_escape_of_a_script(shell: Shell) -> None:
     script_skill(shell, "import sys\nprint('\\x1b]0;owned\\x07\\x1b[31mred\\x1b[0m')\nprint('\\x1b[2Jgone', file=sys.stderr)\n")
-    _, text = shell.on_terminal("skill", "run", "tool", "go", PATH=PATH)
+    _, text = shell.on_terminal("skill", "run", "tool", "go", "--no-workspace", PATH=PATH)
     assert "\x1b" not in text
     assert "red" in text
     assert "gone" in text
@@ -103,3 +103,12 @@ def test_a_script_runs_in_a_container_if_the_settings_say_so(shell: Shell, tmp_p
     shell("skill", "run", "tool", "go", "--network", PATH=PATH).failed(
         5, "the container runner cannot give a script network access"
     )
+
+
+def test_a_timeout_above_the_setting_is_not_cut_silently(shell: Shell) -> None:
+    folder = shell.skill("slow")
+    (folder / "scripts").mkdir(exist_ok=True)
+    (folder / "scripts/run.sh").write_text("#!/bin/sh\necho done\n")
+    shell("config", "set", "skills.script_timeout", "5").ok()
+    ran = shell("skill", "run", "slow", "run", "--timeout", "10")
+    ran.failed(2, "--timeout 10 is more than skills.script_timeout, 5 seconds", "metier config set skills.script_timeout 10")

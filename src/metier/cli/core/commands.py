@@ -17,6 +17,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "mcp": ("", "Serve skills over MCP, and use those of other servers."),
         "hook": ("", "Let other agents find the skill that fits each prompt."),
         "session": ("", "List, show and clear sessions."),
+        "workspace": ("", "Show and apply changes of scripts to your folders."),
         "policy": ("", "Show and change what skills may do."),
         "stats": ("metier.cli.stats:stats", "Show usage: activations, tokens, scripts."),
         "registry": ("", "Run your own registry."),
@@ -96,6 +97,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("metier.cli.session:list_sessions", "List stored sessions."),
         "show": ("metier.cli.session:show", "Show the active skills of a session."),
         "clear": ("metier.cli.session:clear", "Delete a session, or all of them."),
+    },
+    "workspace": {
+        "list": ("metier.cli.workspace:list_changes", "List changes that wait to be applied."),
+        "show": ("metier.cli.workspace:show", "Show the changes of an earlier run."),
+        "apply": ("metier.cli.workspace:apply", "Apply the changes of an earlier run."),
+        "discard": ("metier.cli.workspace:discard", "Forget the changes of an earlier run."),
     },
     "policy": {
         "show": ("metier.cli.policy:show", "Show what skills may do."),
@@ -188,7 +195,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "": (
         ("Use skills", ("install", "list", "search", "update", "remove")),
         ("Write skills", ("new", "publish", "skill")),
-        ("Work with a model", ("run", "chat", "agent", "prompt", "hook", "mcp", "session", "stats")),
+        ("Work with a model", ("run", "chat", "agent", "prompt", "hook", "mcp", "session", "workspace", "stats")),
         ("Share skills", ("registry", "login", "logout")),
         ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
     ),

@@ -107,6 +107,11 @@ class ContainerRunner:
         return outcome_of(report, self._isolation(engine, report))
 
     def _prepare(self, run: ScriptRun) -> tuple[ContainerEngine, Mapping[str, object]]:
+        if run.workspace is not None or run.code is not None:
+            raise RefusedError(
+                "containers have no workspace yet", rule="workspace",
+                hint="use --no-workspace, or `metier config set sandbox.runner sandbox`",
+            )  # fmt: skip
         engine = self._required_engine(run)
         folder = os.path.realpath(run.folder)
         path, data = read_script(run, folder)

@@ -35,11 +35,12 @@ __all__ = [
     "Question",
     "Requester",
     "script_tool_request",
+    "workspace_write_request",
 ]
 
-NETWORK, SCRIPT, TOOLSET = "Network", "Script", "Toolset"
+NETWORK, SCRIPT, TOOLSET, WORKSPACE = "Network", "Script", "Toolset", "Workspace"
 PACKAGES = "Packages"
-_OURS = frozenset({NETWORK, SCRIPT, TOOLSET, PACKAGES})
+_OURS = frozenset({NETWORK, SCRIPT, TOOLSET, WORKSPACE, PACKAGES})
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
     ".sh": ("bash", "sh"),
@@ -84,15 +85,17 @@ class Policy:
     """Tools of the host."""
     packages: PolicyVerdict = PolicyVerdict.ASK
     """Packages that scripts declare: fetching them once, for all runs."""
+    workspace_write: PolicyVerdict = PolicyVerdict.ASK
+    """Applying changes to the user's folder."""
 
     @classmethod
     def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **defaults: PolicyVerdict) -> Policy:
         return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **defaults)
 
     def default_for(self, tool: str) -> PolicyVerdict:
-        return {
-            SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets, PACKAGES: self.packages,
-        }.get(tool, self.tools)  # fmt: skip
+        ours = {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets, WORKSPACE: self.workspace_write}
+        ours |= {PACKAGES: self.packages}
+        return ours.get(tool, self.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +253,9 @@ class Permissions:
         if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
-        name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets", PACKAGES: "packages"}.get(request.tool, "tools")
+        names = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets", WORKSPACE: "workspace.write"}
+        names |= {PACKAGES: "packages"}
+        name = names.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",
@@ -282,6 +287,11 @@ class Permissions:
             return ()
         found = self.which(request.argv[0]) if self.which is not None and "/" not in request.argv[0] else None
         return (found or request.argv[0], *request.argv[1:])
+
+
+def workspace_write_request() -> ToolRequest:
+    """Returns the request to apply changes to the user's folder."""
+    return ToolRequest(tool=WORKSPACE, argument="write")
 
 
 def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> ToolRequest:

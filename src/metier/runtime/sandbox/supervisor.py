@@ -85,7 +85,10 @@ class SupervisedRun:
         base = self.request["base"]
         lock = make_locked(base) if base else -1
         try:
-            if base:
+            if self.request["overlay"]:
+                for name in ("work", "merged"):
+                    os.mkdir(self.request["overlay"][name], 0o700)
+            elif base:
                 self._make_folders(base)
             since = self._start()
             started()
