@@ -22,9 +22,10 @@ import trustme
 from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
+from package_index import PackageIndex
 from tools.environment import ROOT, child_environment, find_uv
 
-EXTRAS = ("agents", "mcp", "registry", "secrets")
+EXTRAS = ("agents", "mcp", "packages", "registry", "secrets")
 
 
 @pytest.fixture(scope="session")
@@ -105,8 +106,23 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str]) -> Iterator[ShellTerminal]:
-    with open_terminal(installed_program, {"MODEL_URL": model.url, "NO_COLOR": "1", **web, **api}) as shell:
+def index() -> Iterator[PackageIndex]:
+    """An index and a registry of packages; journeys have its address in INDEX_URL, and stop it with $INDEX_URL/stop."""
+    with PackageIndex() as found:
+        hello = "import shout\ndef hello(name): return shout.loud(f'hello {name}')\n"
+        found.add_wheel("greeting", "1.0", {"greeting.py": hello}, requires=["shout"], license="Apache-2.0")
+        found.add_wheel("shout", "2.1", {"shout.py": "def loud(text): return text.upper() + '!'\n"})
+        found.add_wheel("whisper", "0.3", {"whisper.py": "def soft(text): return text.lower()\n"})
+        found.add_tarball("brackets", "1.0.0", {"index.js": "module.exports = (x) => `<${x}>`;"}, license="ISC")
+        yield found
+
+
+@pytest.fixture
+def terminal(
+    installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex
+) -> Iterator[ShellTerminal]:
+    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", "INDEX_URL": index.url, **web, **api, **index.variables}
+    with open_terminal(installed_program, variables) as shell:
         yield shell
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .conversations import Conversations
     from .installation import Installation
+    from .packages import Packages
     from .registries import Registries
     from .router import Router
     from .sessions import Sessions
@@ -172,8 +173,14 @@ class App:
 
         return Sessions(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            skills=self.skills,
+            skills=self.skills, packages=self.packages,
         )  # fmt: skip
+
+    @cached_property
+    def packages(self) -> Packages:
+        from .packages import Packages
+
+        return Packages(paths=self.paths, environment=self.environment, installation=self.installation)
 
     @cached_property
     def workspaces(self) -> Workspaces:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Workspace,
     )
 
+    from .packages import Packages
     from .paths import Paths
     from .skills import LocalSkills
 
@@ -43,6 +44,7 @@ class Sessions:
     settings: Settings
     environment: Mapping[str, str]
     skills: LocalSkills
+    packages: Packages
 
     @cached_property
     def store(self) -> SqliteSessionStore:
@@ -89,7 +91,7 @@ class Sessions:
         settings = self.settings
         verdicts = {
             name: one_of(settings, f"policy.{name}", PolicyVerdict)
-            for name in ("scripts", "network", "secrets", "toolsets", "tools")
+            for name in ("scripts", "network", "secrets", "toolsets", "tools", "packages")
         }
         verdicts["workspace_write"] = one_of(settings, "policy.workspace.write", PolicyVerdict)
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
@@ -229,6 +231,7 @@ class Sessions:
             current_catalog=current_catalog,
             remote_files=lambda entry: self.skills.remote_servers.files(entry),
             secrets=self.secrets,
+            packages=self.packages,
         )
 
 

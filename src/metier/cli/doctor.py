@@ -16,11 +16,11 @@ from metier import __version__
 from metier.app import App
 from metier.catalog import Source, State
 from metier.errors import MetierError
-from metier.install import Leftover, ScopeLevel, find_leftovers
+from metier.install import NPM_HINT, UV_HINT, Leftover, ScopeLevel, find_leftovers
 from metier.install import repair as repair_scope
 from metier.runtime import check_health, needed_variables
 from metier.sources import open_cache
-from metier.spec import load
+from metier.spec import PackageEcosystem, load
 from metier.values import dataclass
 
 from .core.dispatch import command
@@ -91,7 +91,7 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
         yield DoctorCheck("settings", "ok", f"{changed} changed from the default; `metier config show` lists all")
     yield _cache(app)
     try:
-        yield from (*_skills(app), *_installed(app), _project(app))
+        yield from (*_skills(app), *_installed(app), *_packages(app), _project(app))
     except MetierError as error:
         yield DoctorCheck("skills", "error", str(error), error.hint)
     yield from _running(app)
@@ -184,6 +184,33 @@ def _installed(app: App) -> Iterator[DoctorCheck]:
             continue
         if locked:
             yield DoctorCheck("installed", "ok", f"{locked} in {store.scope.lock_file}; `metier skill verify` checks them")
+
+
+def _packages(app: App) -> Iterator[DoctorCheck]:
+    """Checks the packages that scripts declare, and the programs that fetch them."""
+    kinds: set[PackageEcosystem] = set()
+    ready = 0
+    for entry in app.catalog:
+        if entry.source is Source.MCP:
+            continue
+        try:
+            statuses = app.packages.skills.status(entry.folder)
+        except MetierError as error:
+            yield DoctorCheck("packages", "warning", f"{entry.name}: {error}", error.hint)
+            continue
+        kinds |= {one.declared.kind for one in statuses}
+        ready += sum(one.environment is not None for one in statuses)
+        if missing := [one for one in statuses if one.environment is None]:
+            wanted = ", ".join(missing[0].declared.requirements[:5])
+            text = missing[0].problem or f"{missing[0].declared.path} needs packages that are not prepared ({wanted})"
+            yield DoctorCheck("packages", "warning", f"{entry.name}: {text}", f"run `metier skill prepare {entry.name}`")
+    if ready:
+        yield DoctorCheck("packages", "ok", f"{plural(ready, 'environment')} prepared in {app.packages.cache.folder}")
+    programs = app.packages.skills.programs
+    if PackageEcosystem.PYTHON in kinds and programs.find_uv() is None:
+        yield DoctorCheck("uv", "warning", "not found; needed for packages of Python scripts", UV_HINT)
+    if PackageEcosystem.NPM in kinds and programs.find("npm") is None:
+        yield DoctorCheck("npm", "warning", "not found; needed for packages of Node scripts", NPM_HINT)
 
 
 def _home(app: App) -> DoctorCheck:

@@ -116,6 +116,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="policy.secrets", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="stored secrets for the skills that need them: allow, ask or deny"),
         SettingKey(name="policy.toolsets", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="Python toolsets inside the agent's own process: allow, ask or deny"),
         SettingKey(name="policy.tools", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="tools of the host that a skill asks for: allow, ask or deny"),
+        SettingKey(name="policy.packages", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="fetching the packages that scripts declare: allow, ask or deny"),
         SettingKey(name="policy.workspace.read", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="scripts in the current folder, without its hidden files: allow, ask or deny"),
         SettingKey(name="policy.workspace.write", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="changes of scripts to the current folder: allow, ask or deny"),
         SettingKey(name="workspace.hide", kind=SettingKind.LIST, held=Held.UNION, default=(), text="files that scripts do not see in a workspace, as in .gitignore, besides .env*, keys and the like"),

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters
+    from .scripts.packages import PackageMount, PackagePlan, PackageProvider, refuse_denied_packages
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
@@ -165,6 +166,7 @@ _EXPORTS = {
         "Permissions",
         "Policy",
         "Question",
+        "Requester",
         "PolicyVerdict",
         "parse_patterns",
         "workspace_write_request",
@@ -186,6 +188,7 @@ _EXPORTS = {
         "write_outputs",
     ),
     "metier.runtime.scripts.interpreters": ("Interpreters",),
+    "metier.runtime.scripts.packages": ("PackageMount", "PackagePlan", "PackageProvider", "refuse_denied_packages"),
     "metier.runtime.scripts.run_script": ("ScriptRequest",),
     "metier.runtime.scripts.runner": ("Runner", "check_argument_limits"),
     "metier.runtime.scripts.script": ("is_script",),
@@ -290,6 +293,9 @@ __all__ = [
     "Outcome",
     "OutputFile",
     "OverBudgetError",
+    "PackageMount",
+    "PackagePlan",
+    "PackageProvider",
     "PathContext",
     "Permissions",
     "Policy",
@@ -363,6 +369,7 @@ __all__ = [
     "provider_telemetry",
     "read_arguments",
     "read_file_text",
+    "refuse_denied_packages",
     "remove_abandoned_layers",
     "script_reply",
     "static_tools",

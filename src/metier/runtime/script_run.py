@@ -11,6 +11,7 @@ from metier.values import dataclass, field
 
 from .network.connections import Connection, MaskedSecret
 from .sandbox.isolation import Isolation, IsolationLevel
+from .scripts.packages import PackageMount
 from .workspace.mount import WorkspaceMount
 
 __all__ = ["Limits", "Outcome", "OutputFile", "ScriptRun", "check_output_paths", "printable", "write_outputs"]
@@ -74,6 +75,8 @@ class ScriptRun:
     """Absolute paths outside the skill that the script may read, such as the file to analyse."""
     outputs: tuple[str, ...] = ()
     """Files of the scratch folder to return."""
+    packages: PackageMount | None = None
+    """A prepared environment with the packages that the script declares."""
     limits: Limits = field(default_factory=Limits)
 
 

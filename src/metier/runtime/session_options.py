@@ -19,6 +19,7 @@ from .content import MAX_LISTED_FILES
 from .events import EventBus
 from .policy.permissions import Permissions
 from .script_run import Limits, Outcome, ScriptRun
+from .scripts.packages import PackageProvider
 from .secrets.stored_secret import SecretSource
 from .skill_access import OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
@@ -117,6 +118,8 @@ class SessionServices:
     """Opens skills on other servers. Without it, they cannot be used."""
     secrets: SecretSource | None = None
     """Stored secrets of the user. Without it, scripts get none."""
+    packages: PackageProvider | None = None
+    """Prepares the packages that scripts declare. Without one, such scripts are refused."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 

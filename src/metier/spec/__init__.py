@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from .host_pattern import DEFAULT_PORTS, HostPattern, clean_host, host_problem, parse_host
     from .render import render_skill_file
     from .repairs import AppliedFix, FixResult, fix_skill_file, replace_description, replace_name
+    from .script_packages import (
+        DeclaredPackages,
+        InlineMetadata,
+        PackageEcosystem,
+        declared_packages,
+        inline_metadata,
+        packages_of_script,
+        script_files,
+    )
     from .templates import SKILL_TEMPLATES, SkillTemplate, new_skill_files
     from .versions import Version, VersionRange, is_version, newest_version
 
@@ -49,6 +58,7 @@ __all__ = [
     "STANDARD_KEYS",
     "AppliedFix",
     "Code",
+    "DeclaredPackages",
     "Document",
     "Extensions",
     "FastFields",
@@ -56,6 +66,7 @@ __all__ = [
     "Files",
     "FixResult",
     "HostPattern",
+    "InlineMetadata",
     "Json",
     "Link",
     "LinkedFiles",
@@ -63,6 +74,7 @@ __all__ = [
     "MapNode",
     "MemoryFiles",
     "OwnFiles",
+    "PackageEcosystem",
     "Parameter",
     "ParameterType",
     "ParseResult",
@@ -81,6 +93,7 @@ __all__ = [
     "apply_verdict",
     "check",
     "clean_host",
+    "declared_packages",
     "estimate_tokens",
     "fast_fields",
     "find_overlaps",
@@ -88,6 +101,7 @@ __all__ = [
     "fix_skill_file",
     "format_tools",
     "host_problem",
+    "inline_metadata",
     "is_file_of",
     "is_name",
     "is_version",
@@ -96,6 +110,7 @@ __all__ = [
     "manifest_from",
     "new_skill_files",
     "newest_version",
+    "packages_of_script",
     "parse",
     "parse_host",
     "parse_tools",
@@ -105,6 +120,7 @@ __all__ = [
     "replace_description",
     "replace_name",
     "resource_path",
+    "script_files",
     "script_summary",
     "split_document",
     "to_json",
@@ -122,6 +138,15 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
             "metier.spec.host_pattern": ("DEFAULT_PORTS", "HostPattern", "clean_host", "host_problem", "parse_host"),
             "metier.spec.render": ("render_skill_file",),
             "metier.spec.repairs": ("AppliedFix", "FixResult", "fix_skill_file", "replace_description", "replace_name"),
+            "metier.spec.script_packages": (
+                "DeclaredPackages",
+                "InlineMetadata",
+                "PackageEcosystem",
+                "declared_packages",
+                "inline_metadata",
+                "packages_of_script",
+                "script_files",
+            ),
             "metier.spec.templates": ("SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"),
             "metier.spec.versions": ("Version", "VersionRange", "is_version", "newest_version"),
         },

@@ -25,8 +25,10 @@ _ANSWERS = {
 
 def question_lines(question: Question) -> tuple[str, ...]:
     """The request, and the exact command line on a line of its own if there is one."""
-    request = one_line(f"{question.skill} wants to use {question.request} ({question.reason})")
-    return (request, f"  $ {command_line(question.words)}") if question.words else (request,)
+    details = tuple(f"  {one_line(each)}" for each in question.request.details)
+    what = "fetch these packages, once for all runs" if question.request.tool == "Packages" else f"use {question.request}"
+    request = one_line(f"{question.skill} wants to {what} ({question.reason})")
+    return (request, *details, f"  $ {command_line(question.words)}") if question.words else (request, *details)
 
 
 def command_line(words: tuple[str, ...]) -> str:

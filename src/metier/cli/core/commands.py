@@ -61,6 +61,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "delete": ("metier.cli.skill.delete:delete", "Delete a skill that you wrote."),
         "remove": ("metier.cli.skill.remove:remove", "Remove an installed skill: folder, lock and agents."),
         "verify": ("metier.cli.skill.verify:verify", "Compare installed skills with the lock."),
+        "prepare": ("metier.cli.skill.prepare:prepare", "Fetch the packages that scripts declare, pinned and verified."),
         "outdated": ("metier.cli.skill.outdated:outdated", "Show which installed skills have a newer version."),
         "update": ("metier.cli.skill.update:update", "Install newer versions, and show what changed."),
         "pin": ("metier.cli.skill.pin:pin", "Keep a skill at its version."),
@@ -208,7 +209,10 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
     "skill": (
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
-        ("Install and update", ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
+        (
+            "Install and update",
+            ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "prepare", "sync", "manage"),
+        ),
         ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank")),

@@ -69,6 +69,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "skill delete": ("metier skill delete fill-forms", "metier skill delete fill-forms --yes"),
     "skill remove": ("metier skill remove pdf", "metier skill remove pdf --target cursor"),
     "skill verify": ("metier skill verify", "metier skill verify pdf --json"),
+    "skill prepare": ("metier skill prepare pdf", "metier skill prepare pdf --upgrade"),
     "skill outdated": ("metier skill outdated", "metier skill outdated --project"),
     "skill update": ("metier skill update", "metier skill update pdf --dry-run"),
     "skill pin": ("metier skill pin pdf", "metier skill pin pdf --project"),

@@ -32,6 +32,8 @@ from metier.runtime import (
 from metier.spec import parse_host
 from metier.values import replace
 
+from .package_prompts import approve_packages
+
 __all__ = ["approve_named", "run_in", "run_script"]
 
 _SESSION = "command-line"
@@ -125,6 +127,8 @@ def approve_named(hosts: Sequence[str], secrets: Sequence[str] = ()) -> Approval
 
     def approve(question: Question) -> ApprovalAnswer | bool | Awaitable[ApprovalAnswer | bool]:
         request = question.request
+        if request.tool == "Packages":
+            return approve_packages(question)
         is_named = {
             "Network": request.argument in named,
             "Secret": request.argument.partition("@")[0] in secrets,

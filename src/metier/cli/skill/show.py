@@ -170,6 +170,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     held = app.skills.files_of(entry, offline=True)
     files = list(OwnFiles(held).list())
     body = _body(held, entry)
+    packages = _packages(app, entry) if is_here else []
     manifest = entry.manifest
     needed = _needed(app, held, entry)
     missing = missing_for(app, manifest)
@@ -188,6 +189,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         "missing": list(missing),
         "tokens": tokens,
         "installed_from": origin,
+        "packages": packages,
         "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
     }
 
@@ -200,14 +202,45 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         yield ""
         place = ("folder", entry.folder) if is_here else ("from", where)
         advice = [("missing", reason) for reason in missing]
-        facts = (*_facts(manifest, tokens), *_variable_facts(entry.name, needed), *advice)
-        for label, value in (place, *facts, *_origin_facts(origin)):
+        facts = (
+            *_facts(manifest, tokens),
+            *_variable_facts(entry.name, needed),
+            *advice,
+            *_origin_facts(origin),
+            *_package_facts(entry.name, packages),
+        )
+        for label, value in (place, *facts):
             yield f"  {terminal.paint(pad(label, 14), 'dim')}{one_line(value)}"
         for problem in entry.report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
         yield from _file_lines(files, with_all=with_files, terminal=terminal)
 
     return Result(data=data, lines=lines)
+
+
+def _packages(app: App, entry: Entry) -> list[dict[str, Any]]:
+    """Returns the packages that its scripts declare."""
+    if entry.source is Source.MCP:
+        return []
+    from metier.errors import MetierError
+
+    try:
+        statuses = app.packages.skills.status(entry.folder)
+    except MetierError as error:
+        return [{"path": "", "problem": f"{error}; {error.hint}", "packages": [], "requires": []}]
+    if not statuses:
+        return []
+    from .package_prompts import package_rows
+
+    return package_rows(statuses)
+
+
+def _package_facts(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    if not rows:
+        return
+    from .package_prompts import package_facts
+
+    yield from package_facts(name, rows)
 
 
 def _body(files: Files, entry: Entry) -> str:

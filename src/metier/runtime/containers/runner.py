@@ -116,7 +116,7 @@ class ContainerRunner:
         engine = self._required_engine(run)
         folder = os.path.realpath(run.folder)
         path, data = read_script(run, folder)
-        command = self._interpreters.command(path, data, network=False)
+        command = self._interpreters.command(path, data)
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
@@ -198,7 +198,7 @@ class ContainerRunner:
         claimed = container_isolation(engine.kind.value, cgroup=False, scratch_in_memory=engine.has_scratch_in_memory)
 
         def execute(run: ScriptRun, data: bytes) -> SupervisorReport:
-            command = self._interpreters.command(run.script, data, network=False)
+            command = self._interpreters.command(run.script, data)
             return send_request_sync(self._plan(engine, run, run.script, data, command))
 
         image, fix = self._options.image, f"check whether `{' '.join(engine.words)} run` works on this machine"

@@ -50,6 +50,8 @@ class ToolRequest:
     """The command runs a script of the skill, which metier starts in the sandbox."""
     also: tuple[ToolRequest, ...] = ()
     """The same thing under other names: a script is `Script(scripts/a.py)` and `Bash(python3 scripts/a.py)`."""
+    details: tuple[str, ...] = ()
+    """More lines for the user to read, such as the packages that would be fetched."""
 
     def __str__(self) -> str:
         return f"{self.tool}({self.argument})" if self.argument else self.tool

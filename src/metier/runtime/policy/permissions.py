@@ -39,8 +39,8 @@ __all__ = [
     "workspace_write_request",
 ]
 
-SCRIPT, TOOLSET, WORKSPACE = "Script", "Toolset", "Workspace"
-_OURS = frozenset({NETWORK, SCRIPT, SECRET, TOOLSET, WORKSPACE})
+PACKAGES, SCRIPT, TOOLSET, WORKSPACE = "Packages", "Script", "Toolset", "Workspace"
+_OURS = frozenset({NETWORK, PACKAGES, SCRIPT, SECRET, TOOLSET, WORKSPACE})
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
     ".sh": ("bash", "sh"),
@@ -84,6 +84,8 @@ class Policy:
     """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
     """Tools of the host."""
+    packages: PolicyVerdict = PolicyVerdict.ASK
+    """Packages that scripts declare: fetching them once, for all runs."""
     workspace_write: PolicyVerdict = PolicyVerdict.ASK
     """Applying changes to the user's folder."""
 
@@ -93,7 +95,7 @@ class Policy:
 
     def default_for(self, tool: str) -> PolicyVerdict:
         ours = {SCRIPT: self.scripts, NETWORK: self.network, SECRET: self.secrets, TOOLSET: self.toolsets}
-        ours[WORKSPACE] = self.workspace_write
+        ours |= {WORKSPACE: self.workspace_write, PACKAGES: self.packages}
         return ours.get(tool, self.tools)
 
 
@@ -253,6 +255,7 @@ class Permissions:
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
         names = {SCRIPT: "scripts", NETWORK: "network", SECRET: "secrets", TOOLSET: "toolsets", WORKSPACE: "workspace.write"}
+        names |= {PACKAGES: "packages"}
         name = names.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
@@ -328,6 +331,8 @@ def _hint(request: ToolRequest, skill: Requester, decision: PolicyDecision) -> s
         )
     if decision.rule.startswith("policy.deny"):
         return "the user's policy forbids it; see `metier policy show`"
+    if request.tool == PACKAGES:
+        return f"run `metier skill prepare {skill.name}`, which fetches them once; then scripts run without network"
     return f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))} --skill {skill.name}`"
 
 

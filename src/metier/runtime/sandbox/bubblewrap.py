@@ -6,6 +6,8 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 
+from metier.runtime.scripts.packages import PackageMount
+
 from .system import masked, readable, system_links
 
 __all__ = ["CODE", "FIX", "SCRATCH", "arguments", "find", "outermost"]
@@ -30,6 +32,7 @@ def arguments(
     also_readable: Iterable[str],
     scratch_bytes: int,
     files: Sequence[str] = (),
+    packages: PackageMount | None = None,
     workspace: str = "",
     merged: str = "",
     is_writable: bool = False,
@@ -52,6 +55,9 @@ def arguments(
     # mounted as the workspace.
     for path in sorted({*outermost(also_readable), *filter(None, (skill, workspace))}):
         words += ["--bind", merged, path] if path == workspace else ["--ro-bind", path, path]
+    if packages and packages.is_node:
+        # Node looks for packages in every folder above the script, and this one is never the skill's.
+        words += ["--ro-bind", f"{packages.folder}/node_modules", "/node_modules"]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
     for number, path in enumerate(files):
         words += ["--perms", "0444", "--ro-bind-data", f"\0file{number}", path]

@@ -74,7 +74,9 @@ def plan_run(
             zone=features.zone,
             secrets={**run.secrets, **(network.secrets if network else {})},
         )
-        | (network.variables if network else {}),
+        | (network.variables if network else {})
+        | _package_variables(run, is_linked=bool(base)),
+        "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
         "folder": run.folder if run.code is None else "",
         "start": run.folder or scratch,
         "overlay": {},
@@ -108,7 +110,8 @@ def plan_run(
         request |= _copied(run.workspace)
     if is_namespace:
         request["argv"] = bubblewrap.arguments(
-            features.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
+            features.bwrap or "", words, skill=run.folder, script=script, packages=run.packages,
+            also_readable=(*command.readable, *run.inputs, *_package_folders(run)),
             files=[place for place, _ in files], scratch_bytes=limits.scratch_bytes,
             workspace=run.workspace.folder if run.workspace else "", merged=merged,
             is_writable=run.workspace is not None and run.workspace.write,
@@ -123,6 +126,7 @@ def plan_run(
             *system.readable(),
             *command.readable,
             *run.inputs,
+            *_package_folders(run),
             *_folders(run),
             f"{base}/skill",
         ]
@@ -137,7 +141,7 @@ def plan_run(
 
 
 def _readable(run: ScriptRun, command: ScriptCommand) -> tuple[str, ...]:
-    return (*system.readable(), *command.readable, *run.inputs, *_folders(run))
+    return (*system.readable(), *command.readable, *run.inputs, *_package_folders(run), *_folders(run))
 
 
 def _folders(run: ScriptRun) -> list[str]:
@@ -160,6 +164,21 @@ def _overlay(workspace: WorkspaceMount) -> dict[str, object]:
 def _copied(workspace: WorkspaceMount) -> dict[str, object]:
     kept = measure_folder(workspace.copy)
     return {"written": workspace.copy if workspace.write else "", "kept": list(kept), "start": workspace.copy}
+
+
+def _package_variables(run: ScriptRun, *, is_linked: bool) -> dict[str, str]:
+    """Returns the variables that lead programs which the script starts to its packages."""
+    if run.packages is None:
+        return {}
+    if not run.packages.is_node:
+        return {"PYTHONPATH": run.packages.folder}
+    # Where the skill is a folder of links, packages are found from the links, not from the files that they lead to.
+    options = {"NODE_OPTIONS": "--preserve-symlinks"} if is_linked else {}
+    return {"NODE_PATH": f"{run.packages.folder}/node_modules", **options}
+
+
+def _package_folders(run: ScriptRun) -> tuple[str, ...]:
+    return (run.packages.folder,) if run.packages else ()
 
 
 def _filter(options: seccomp.FilterOptions) -> bytes:

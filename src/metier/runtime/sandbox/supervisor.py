@@ -113,6 +113,9 @@ class SupervisedRun:
             self.container.make_files(base, self.request["script"])
             return
         scratch.mirror(self.request["folder"], self.request["script_path"], self.request["script"], f"{base}/skill")
+        if self.request["node_modules"]:
+            # Node looks for packages in every folder above the script.
+            os.symlink(self.request["node_modules"], f"{base}/node_modules")
 
     def _start(self) -> float:
         inside = self.starter.start(self.request)

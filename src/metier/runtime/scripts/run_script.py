@@ -15,6 +15,7 @@ from metier.runtime.usage import Usage
 from metier.spec import resource_path
 from metier.values import dataclass, replace
 
+from .packages import mount_packages
 from .run_grants import authorise, find_grants
 from .script import script_paths
 
@@ -78,11 +79,17 @@ def _plan(session: Session, request: ScriptRequest) -> tuple[ScriptRun, list[str
     wanted = script_tool_request(skill.name, script, request.arguments)
     authorise(session, wanted, requester)
     grants = find_grants(session, skill, requester, hosts=request.hosts, secrets=request.secrets, words=wanted.words)
+    folder = session.skills.folder(skill.name)
+    packages = mount_packages(
+        skill, script, folder, provider=session.services.packages, permissions=session.services.permissions,
+        requester=requester,
+    )  # fmt: skip
     options = session.options
     seconds = min(options.limits.seconds, request.seconds or options.limits.seconds, _seconds_left(session, skill.name))
     run = ScriptRun(
-        folder=session.skills.folder(skill.name),
+        folder=folder,
         script=script,
+        packages=packages,
         arguments=request.arguments,
         hosts=tuple(grants.hosts),
         secrets=grants.secrets,

@@ -93,9 +93,9 @@ class Runner:
                 connections = await asyncio.to_thread(network.close)
         if "cannot_start" in report:
             raise UnavailableError(f"the {level} sandbox did not start: {report['cannot_start']}", hint="see `metier doctor`")
-        if before is not None and before != await asyncio.to_thread(_folder_state, os.path.realpath(run.folder)):
+        if before is not None and before != await asyncio.to_thread(_state, run):
             raise RefusedError(
-                "the skill's folder changed while its script ran",
+                "the skill's folder or its packages changed while its script ran",
                 rule="skill-changed",
                 hint="install the skill again; its files can no longer be trusted",
             )
@@ -113,7 +113,7 @@ class Runner:
         network = _network(run, level)
         folder = os.path.realpath(run.folder) if run.folder else ""
         path, data = read_script(run, folder)
-        command = self._interpreters.command(path, data, network=bool(run.hosts))
+        command = self._interpreters.command(path, data, packages=run.packages)
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
@@ -121,7 +121,7 @@ class Runner:
         if run.workspace and (copied or level is not IsolationLevel.NAMESPACE):
             copy_workspace(run.workspace, most_bytes=run.limits.scratch_bytes, most_files=run.limits.scratch_files)
         is_fixed = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) or not folder
-        before = None if is_fixed else _folder_state(folder)
+        before = None if is_fixed else _state(run)
         request = plan_run(self._features, level, run, path=path, data=data, command=command, network=network, copied=copied)
         return level, request, before, network
 
@@ -217,6 +217,12 @@ def check_input(path: str) -> str:
     if not os.path.exists(clean):
         raise NotFoundError(f"input {path!r} not found", hint="check the path")
     return clean
+
+
+def _state(run: ScriptRun) -> list[tuple[object, ...]]:
+    """Returns the state of the folders that a run may only read."""
+    folders = (os.path.realpath(run.folder), *((run.packages.folder,) if run.packages else ()))
+    return [each for folder in folders for each in _folder_state(folder)]
 
 
 def _folder_state(folder: str) -> list[tuple[object, ...]]:

@@ -41,6 +41,7 @@ ROWS = {
     "E72": "odd spellings of an address", "E73": "a granted name that leads to this machine", "E74": "DNS as a channel",
     "E75": "UDP, raw and other sockets", "E76": "the value of a masked secret", "E77": "the key of the run's authority",
     "E78": "another skill's secret", "E79": "more connections than allowed",
+    "E85": "poison the environment cache", "E86": "replace a prepared package by a file of the skill",
 }  # fmt: skip
 
 
