@@ -55,6 +55,7 @@ from .session_options import LazySelector, SessionOptions, SessionServices, Skil
 from .skill_access import SkillAccess, origin_of
 from .store import SessionRows
 from .tool_errors import NotActiveError
+from .tools.general.command_output import SessionCommands
 from .tools.session_tools import session_tools
 from .tools.tool import CallRecord, Tool
 from .tools.toolsets import SessionToolsets
@@ -84,6 +85,8 @@ class Session:
         self.toolsets = SessionToolsets(
             self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
         )
+        self.commands = SessionCommands()
+        """The output of general tools, and the commands that run in the background."""
         self._used: dict[str, None] = {}
         self.selector: SkillSelector | None = self.services.selector
         """Finds skills of the current catalog."""
@@ -211,7 +214,8 @@ class Session:
         self.services.store.clear(self.id)
 
     def close(self) -> None:
-        """Saves the usage and unloads toolsets. The session can be resumed by its id."""
+        """Saves the usage, unloads toolsets and ends commands in the background. The session can be resumed by its id."""
+        self.commands.close()
         self._meter.flush()
         self.toolsets.unload_all()
 
