@@ -71,8 +71,16 @@ if TYPE_CHECKING:
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
     from .usage import Allowance, Budgets, Usage, UsageRow, UsageSummary, summarize_usage
+    from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount
 
 _EXPORTS = {
+    "metier.runtime.workspace": (
+        "AppliedChanges",
+        "FileChange",
+        "FileChangeKind",
+        "Workspace",
+        "WorkspaceMount",
+    ),
     "metier.runtime.skill_access": (
         "RemoteFiles",
         "approval_digest",
@@ -211,6 +219,7 @@ __all__ = [
     "ActivationMode",
     "ActiveSkill",
     "Allowance",
+    "AppliedChanges",
     "Approval",
     "ApprovalAnswer",
     "ApprovalHook",
@@ -221,6 +230,8 @@ __all__ = [
     "Event",
     "EventBus",
     "FileApprovals",
+    "FileChange",
+    "FileChangeKind",
     "Guard",
     "HealthCheck",
     "Interpreters",
@@ -275,6 +286,8 @@ __all__ = [
     "Usage",
     "UsageRow",
     "UsageSummary",
+    "Workspace",
+    "WorkspaceMount",
     "activated_by",
     "approval_digest",
     "call_tool",

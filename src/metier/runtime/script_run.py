@@ -10,6 +10,7 @@ from metier.errors import ConflictError
 from metier.values import dataclass, field
 
 from .sandbox.isolation import Isolation, IsolationLevel
+from .workspace.mount import WorkspaceMount
 
 __all__ = ["Limits", "Outcome", "OutputFile", "ScriptRun", "check_output_paths", "printable", "write_outputs"]
 
@@ -46,12 +47,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptRun:
-    """One run of one script of a skill."""
+    """One run of one script of a skill, or of a program that is given as bytes."""
 
-    folder: str
-    """Absolute path of the skill's folder."""
+    folder: str = ""
+    """Absolute path of the skill's folder. Empty for a program that belongs to no skill."""
     script: str
-    """Path inside the skill, such as scripts/chart.py."""
+    """Path inside the skill, such as scripts/chart.py. With `code`, only a name; its suffix selects the interpreter."""
+    code: bytes | None = None
+    """The program itself, instead of a file of the skill."""
+    workspace: WorkspaceMount | None = None
+    """The user's folder as this run sees it. The run then starts in it."""
     arguments: tuple[str, ...] = ()
     stdin: bytes | None = None
     network: bool = False

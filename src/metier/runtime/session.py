@@ -6,6 +6,7 @@ store, so another process can resume the session by its id. `tools()` is the par
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -60,6 +61,7 @@ from .tools.session_tools import session_tools
 from .tools.tool import CallRecord, Tool
 from .tools.toolsets import SessionToolsets
 from .usage import Usage, UsageMeter
+from .workspace.workspace import Workspace
 
 __all__ = ["Session", "activated_by"]
 
@@ -77,10 +79,14 @@ class Session:
         id: str | None = None,  # noqa: A002
         options: SessionOptions | None = None,
         services: SessionServices | None = None,
+        workspace: Workspace | str | os.PathLike[str] | None = None,
     ) -> None:
         self.id = id or uuid.uuid4().hex[:12]
         self.options = options or SessionOptions()
         self.services = services or SessionServices()
+        self._owns_workspace = not isinstance(workspace, Workspace)
+        self.workspace = workspace if workspace is None or isinstance(workspace, Workspace) else Workspace(workspace)
+        """The user's folder that scripts work in, with the layer that takes their writes."""
         self._meter = UsageMeter(self.services.store)
         self.toolsets = SessionToolsets(
             self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
@@ -214,9 +220,14 @@ class Session:
         self.services.store.clear(self.id)
 
     def close(self) -> None:
-        """Saves the usage, unloads toolsets and ends commands in the background. The session can be resumed by its id."""
+        """Saves the usage, unloads toolsets, ends commands in the background, and closes a workspace that was given as a path.
+
+        The session can be resumed by its id.
+        """
         self.commands.close()
         self._meter.flush()
+        if self.workspace is not None and self._owns_workspace:
+            self.workspace.close()
         self.toolsets.unload_all()
 
     def content(self, name: str) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from .system import masked, readable, system_links
 
-__all__ = ["FIX", "SCRATCH", "arguments", "find"]
+__all__ = ["CODE", "FIX", "SCRATCH", "arguments", "find"]
 
 FIX = "install bubblewrap 0.8 or later (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
+CODE = "/run/metier"
 SCRATCH = "/tmp"  # noqa: S108  the scratch folder of a run in a namespace, in memory
 _CANDIDATES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 
@@ -29,6 +30,8 @@ def arguments(
     also_readable: Iterable[str],
     network: bool,
     scratch_bytes: int,
+    workspace: str = "",
+    is_writable: bool = False,
 ) -> list[str]:  # fmt: skip
     r"""Returns the command line. \0filter, \0script, \0info and \0wait stand for descriptors that are opened later."""
     words = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
@@ -40,14 +43,20 @@ def arguments(
     links = system_links(base)
     for path, target in links.items():
         words += ["--symlink", target, path]
-    for path in (*(path for path in base if path not in links), *_outermost(also_readable), skill):
+    for path in (path for path in base if path not in links):
         words += ["--ro-bind", path, path]
+    # Sorted: a folder is mounted before those inside it, which would otherwise be covered. A skill that is the workspace is
+    # mounted as the workspace.
+    for path in sorted({*_outermost(also_readable), *filter(None, (skill, workspace))}):
+        words += ["--bind" if path == workspace else "--ro-bind", path, path]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
     for path in masked():
         words += ["--ro-bind", "/dev/null", path]
+    if workspace and not is_writable:
+        words += ["--remount-ro", workspace]  # now that the places for the mounts inside it are made
     # Otherwise a script could fill memory through the new root and /dev, and a script of root could write to /proc/sys, where
     # the kernel checks the user id and not a capability.
-    words += ["--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", skill]
+    words += ["--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", workspace or skill or SCRATCH]
     words += ["--seccomp", "\0filter", "--info-fd", "\0info", "--block-fd", "\0wait"]
     return [*words, "--", *command]
 

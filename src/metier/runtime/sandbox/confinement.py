@@ -35,7 +35,7 @@ def become(request: Request, stdio: tuple[int, int, int], errors: int, pipes: tu
         if request["level"] == "namespace":
             _exec_bubblewrap(request, pipes)
         os.setsid()
-        os.chdir(request["folder"])
+        os.chdir(request["start"])
         _give_up_rights(request)
         os.execve(request["argv"][0], request["argv"], request["environment"])  # noqa: S606
     except BaseException as error:  # no exception may leave this function
@@ -46,6 +46,10 @@ def become(request: Request, stdio: tuple[int, int, int], errors: int, pipes: tu
 
 def _exec_bubblewrap(request: Request, pipes: tuple[int, int]) -> None:
     info, wait = pipes
+    if request["overlay"]:
+        from .overlay import mount_overlay
+
+        mount_overlay(**request["overlay"])
     files = {"filter": _in_memory(request["filter"]), "script": _in_memory(request["script"]), "info": info, "wait": wait}
     # Moved to high numbers first: a target number may be one of the sources.
     sources = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 100) for descriptor in files.values()]

@@ -12,9 +12,11 @@ from dataclasses import asdict
 from metier.runtime.sandbox.isolation import SCOPED_SIGNALS, IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import ScriptCommand
+from metier.runtime.workspace.mount import WorkspaceMount
 from metier.values import dataclass
 
 from . import bubblewrap, seatbelt, seccomp, system
+from .scratch import measure_folder
 from .seccomp import this_architecture
 
 __all__ = ["SandboxFeatures", "plan_run"]
@@ -42,9 +44,11 @@ def plan_run(
     features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand
 ) -> dict[str, object]:
     """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes."""
-    base = "" if level is IsolationLevel.NAMESPACE else f"{features.base}/metier-{secrets.token_hex(8)}"
+    is_namespace = level is IsolationLevel.NAMESPACE
+    base = "" if is_namespace else f"{features.base}/metier-{secrets.token_hex(8)}"
     scratch = f"{base}/scratch" if base else bubblewrap.SCRATCH
-    script = f"{base}/skill/{path}" if base else f"{run.folder}/{path}"
+    inside = run.folder if run.code is None else bubblewrap.CODE
+    script = f"{base}/skill/{path}" if base else f"{inside}/{path}"
     words = [*command.words, script, *run.arguments]
     limits = run.limits
     request: dict[str, object] = {
@@ -53,7 +57,11 @@ def plan_run(
         "environment": system.environment(
             scratch=scratch, skill=run.folder, allowed=run.environment, secrets=run.secrets, zone=features.zone
         ),
-        "folder": run.folder,
+        "folder": run.folder if run.code is None else "",
+        "start": run.folder or scratch,
+        "overlay": {},
+        "written": "",
+        "kept": [0, 0],
         "script_path": path,
         "script": data,
         "base": base,
@@ -68,10 +76,13 @@ def plan_run(
         # bubblewrap's own two processes
         "helpers": 2 if level is IsolationLevel.NAMESPACE else 0,
     }
-    if level is IsolationLevel.NAMESPACE:
+    if run.workspace:
+        request |= _overlay(run.workspace) if is_namespace else _copied(run.workspace)
+    if is_namespace:
         request["argv"] = bubblewrap.arguments(
             features.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
-            network=run.network, scratch_bytes=limits.scratch_bytes,
+            network=run.network, scratch_bytes=limits.scratch_bytes, workspace=run.workspace.folder if run.workspace else "",
+            is_writable=run.workspace is not None and run.workspace.write,
         )  # fmt: skip
         request["filter"] = _filter(seccomp.FilterOptions(network=run.network))
         request["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
@@ -83,21 +94,42 @@ def plan_run(
             *system.readable(network=run.network),
             *command.readable,
             *run.inputs,
-            run.folder,
+            *_folders(run),
             f"{base}/skill",
         ]
-        request["writable"] = [scratch, *system.DEVICES]
+        request["writable"] = [scratch, *_writable(run), *system.DEVICES]
     elif level is IsolationLevel.SEATBELT:
         profile = seatbelt.profile(
             readable=[*_readable(run, command), f"{base}/skill"],
-            writable=scratch, network=run.network,
+            writable=[scratch, *_writable(run)], network=run.network,
         )  # fmt: skip
         request["argv"] = [seatbelt.PROGRAM, "-p", profile, *words]
     return request
 
 
 def _readable(run: ScriptRun, command: ScriptCommand) -> tuple[str, ...]:
-    return (*system.readable(network=run.network), *command.readable, *run.inputs, run.folder)
+    return (*system.readable(network=run.network), *command.readable, *run.inputs, *_folders(run))
+
+
+def _folders(run: ScriptRun) -> list[str]:
+    """Returns the skill's folder and the copy of the workspace, as far as the run has them."""
+    return [path for path in (run.folder, run.workspace.copy if run.workspace else "") if path]
+
+
+def _writable(run: ScriptRun) -> list[str]:
+    return [run.workspace.copy] if run.workspace and run.workspace.write else []
+
+
+def _overlay(workspace: WorkspaceMount) -> dict[str, object]:
+    """The folder that the overlay works in belongs to this run: a second run of the same layer would empty it."""
+    base = f"{workspace.layer}/metier-{secrets.token_hex(8)}"
+    layers = {"folder": workspace.folder, "mask": workspace.mask, "upper": workspace.upper, "work": f"{base}/work"}
+    return {"base": base, "overlay": layers, "written": workspace.upper, "start": workspace.folder}
+
+
+def _copied(workspace: WorkspaceMount) -> dict[str, object]:
+    kept = measure_folder(workspace.copy)
+    return {"written": workspace.copy if workspace.write else "", "kept": list(kept), "start": workspace.copy}
 
 
 def _filter(options: seccomp.FilterOptions) -> bytes:

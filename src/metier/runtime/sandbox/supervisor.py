@@ -80,7 +80,9 @@ class SupervisedRun:
         base = self.request["base"]
         lock = make_locked(base) if base else -1
         try:
-            if base:
+            if self.request["overlay"]:
+                os.mkdir(self.request["overlay"]["work"], 0o700)
+            elif base:
                 self._make_folders(base)
             since = self._start()
             started()

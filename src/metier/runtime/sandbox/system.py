@@ -66,7 +66,9 @@ def environment(
         if _SECRET.fullmatch(name):
             raise RefusedError(f"{name} looks like a secret", rule="environment",
                           hint="pass it in ScriptRun.secrets")  # fmt: skip
-    clean = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch, "SKILL_DIR": skill}
+    clean = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch}
+    if skill:
+        clean["SKILL_DIR"] = skill
     # For a Python that the script starts: it neither reads nor writes bytecode in the skill.
     clean["PYTHONPYCACHEPREFIX"] = f"{scratch}/.pycache"
     if zone and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,64}", zone) and ".." not in zone:

@@ -18,6 +18,7 @@ from metier.runtime.sandbox.plan import SandboxFeatures, plan_run
 from metier.runtime.sandbox.probe import ProbeResult, detect_features, probe_level
 from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Limits, Outcome, OutputFile, ScriptRun
+from metier.runtime.workspace.copy import copy_workspace
 from metier.sources import DiskFiles
 from metier.spec import resource_path
 from metier.values import replace
@@ -68,10 +69,7 @@ class Runner:
         check_argument_limits(run)
         # In a thread: the first run probes the sandbox and starts interpreters to find their folders.
         level, request, before = await asyncio.to_thread(self._prepare, run)
-        try:
-            report = await send_request(request)
-        except (EOFError, ConnectionError) as error:
-            raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
+        report = await _send(request)
         if "cannot_start" in report:
             raise UnavailableError(f"the {level} sandbox did not start: {report['cannot_start']}", hint="see `metier doctor`")
         if before is not None and before != await asyncio.to_thread(_folder_state, os.path.realpath(run.folder)):
@@ -88,13 +86,16 @@ class Runner:
     def _prepare(self, run: ScriptRun) -> tuple[IsolationLevel, Mapping[str, object], object]:
         """Returns the level, the request to the supervisor, and the state of a folder that the level leaves writable."""
         level = self._required_level(run.limits)
-        folder = os.path.realpath(run.folder)
+        folder = os.path.realpath(run.folder) if run.folder else ""
         path, data = _read_script(run, folder)
         command = self._interpreters.command(path, data, network=run.network)
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(_check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
-        before = None if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) else _folder_state(folder)
+        if run.workspace and level is not IsolationLevel.NAMESPACE:
+            copy_workspace(run.workspace, most_bytes=run.limits.scratch_bytes, most_files=run.limits.scratch_files)
+        is_fixed = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) or not folder
+        before = None if is_fixed else _folder_state(folder)
         return level, plan_run(self._features, level, run, path=path, data=data, command=command), before
 
     def _required_level(self, limits: Limits) -> IsolationLevel:
@@ -119,6 +120,13 @@ class Runner:
             return _PROBED[key]
 
 
+async def _send(request: Mapping[str, object]) -> SupervisorReport:
+    try:
+        return await send_request(request)
+    except (EOFError, ConnectionError) as error:
+        raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
+
+
 def check_argument_limits(run: ScriptRun) -> None:
     """Raises RefusedError if the arguments exceed the limits."""
     limits = run.limits
@@ -139,6 +147,10 @@ def check_argument_limits(run: ScriptRun) -> None:
 def _read_script(run: ScriptRun, folder: str) -> tuple[str, bytes]:
     """Returns the script's path inside the skill without links, and its bytes. It is read once: these bytes run."""
     path = resource_path(run.script)
+    if run.code is not None:
+        if "/" in path:
+            raise RefusedError(f"{path!r} is not the name of a program", rule="not-a-script", hint="use a name such as code.py")
+        return path, run.code
     if not path.startswith("scripts/") and path not in run.named:
         raise RefusedError(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are in scripts/")
     data = DiskFiles(folder).read(path, limit=_LARGEST_SCRIPT)
