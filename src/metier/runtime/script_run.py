@@ -70,6 +70,8 @@ class ScriptRun:
     """Absolute paths outside the skill that the script may read, such as the file to analyse."""
     outputs: tuple[str, ...] = ()
     """Files of the scratch folder to return."""
+    log: str = ""
+    """A file that the output is also appended to as it arrives, to read it while the run lasts. Not every runner does."""
     limits: Limits = field(default_factory=Limits)
 
 

@@ -66,6 +66,7 @@ def plan_run(
         "script": data,
         "base": base,
         "stdin": run.stdin,
+        "log": run.log,
         "outputs": list(run.outputs),
         "network": run.network,
         "cgroup": features.cgroup,
