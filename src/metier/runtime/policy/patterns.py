@@ -164,18 +164,19 @@ def part_requests(command: str) -> tuple[ToolRequest, ...]:
     line = read_command_line(command)
     if line.is_broken or "\r" in command:
         return ()
+    has_cd = any(each.words[0].text == "cd" for each in line.commands if each.words)
     parts: list[ToolRequest] = []
-    for command in line.commands:
-        words = tuple(word.text for word in command.words)
-        is_certain = words and all(map(_is_certain, (*command.words, *(target for _, target in command.redirects))))
-        if not is_certain or command.assignments or command.bodies or (command.is_piped and _runs_its_input(words[0])):
+    for each in line.commands:
+        words = tuple(word.text for word in each.words)
+        is_certain = bool(words) and all(map(_is_certain, (*each.words, *(target for _, target in each.redirects))))
+        if not is_certain or each.assignments or each.bodies or (each.is_piped and _runs_its_input(words[0])):
+            return ()
+        files = [(operator, target.text) for operator, target in each.redirects if not _is_stream(operator, target.text)]
+        if files and has_cd:
+            # A path after `cd` starts elsewhere.
             return ()
         if words[0] != "cd":
             parts.append(ToolRequest(tool="Bash", argument=shlex.join(words), argv=words, is_command=True))
-        files = [(operator, target.text) for operator, target in command.redirects if not _is_stream(operator, target.text)]
-        if files and any(each.words[0].text == "cd" for each in line.commands if each.words):
-            # A path after `cd` starts elsewhere.
-            return ()
         parts += [ToolRequest(tool="Write" if ">" in operator else "Read", argument=path) for operator, path in files]
     return tuple(parts)
 

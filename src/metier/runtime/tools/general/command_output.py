@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from weakref import WeakKeyDictionary
 
 from metier.disclosure import escape_output
 from metier.errors import MetierError
@@ -98,6 +99,12 @@ class SessionCommands:
         """Answers `always` to calls for which no skill is active."""
         self._outputs: OrderedDict[str, CommandOutput] = OrderedDict()
         self._count = 0
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+    @property
+    def turn(self) -> asyncio.Lock:
+        """Held by a call that may change files: a model calls tools in parallel, and one edit must not undo another."""
+        return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     def keep(self, command: str, outcome: Outcome) -> CommandOutput:
         """Keeps a long output for read_output."""

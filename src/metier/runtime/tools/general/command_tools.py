@@ -24,7 +24,7 @@ from metier.runtime.tools.tool import Tool, ToolFunction, ToolReply
 from metier.spec import Json
 from metier.values import dataclass, replace
 
-from .command_output import CommandOutput, ended_text, output_text
+from .command_output import CommandOutput, output_text
 from .confined_call import Permit, authorise, emit_taken, is_offered, plan_run, recent_skills, run_confined
 
 if TYPE_CHECKING:
@@ -137,10 +137,12 @@ async def _execute(session: Session, call: CommandCall, *, background: bool) -> 
     permit = await authorise(session, call.request, script=call.script)
     most = session.options.background_seconds if background else session.options.limits.seconds
     seconds = min(most, call.seconds or most)
-    run = await in_thread(plan_run, session, call.run, skill=permit.skill, seconds=seconds)
     if background:
-        return await _in_background(session, call, run, permit)
-    outcome = await run_confined(session, run)
+        run = await in_thread(plan_run, session, call.run, skill=permit.skill, seconds=seconds)
+        return _start(session, call, run, permit)
+    async with session.commands.turn:
+        run = await in_thread(plan_run, session, call.run, skill=permit.skill, seconds=seconds)
+        outcome = await run_confined(session, run)
     _emit(session, call, permit, outcome)
     text = output_text(outcome)
     output = session.commands.keep(call.text, outcome) if len(text) > _PAGE else CommandOutput("", call.text)
@@ -148,7 +150,7 @@ async def _execute(session: Session, call: CommandCall, *, background: bool) -> 
     return _page(call.tool, output, 0)
 
 
-async def _in_background(session: Session, call: CommandCall, run: ScriptRun, permit: Permit) -> ToolReply:
+def _start(session: Session, call: CommandCall, run: ScriptRun, permit: Permit) -> ToolReply:
     output = session.commands.start(
         call.text,
         lambda log: run_confined(session, replace(run, log=log)),
@@ -196,9 +198,9 @@ def _size(outcome: Outcome) -> int:
 
 def _shell(session: Session) -> str:
     """bash if there is one: that is what skills are written for."""
-    runner = session.services.runner
-    has_bash = not isinstance(runner, ScriptChecker) or not runner.problem("command.bash", b"")
-    return "command.bash" if has_bash else "command.sh"
+    runner: object = session.services.runner
+    problem = runner.problem("command.bash", b"") if isinstance(runner, ScriptChecker) else ""
+    return "command.sh" if problem else "command.bash"
 
 
 def _script_request(session: Session, argv: tuple[str, ...]) -> ToolRequest | None:

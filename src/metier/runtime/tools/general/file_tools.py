@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["file_tools"]
 
 _FILES, _LINES, _ROWS = 200, 2000, 200
+_CHANGES = (ToolKind.WRITE, ToolKind.EDIT)
 _REPLY_BYTES = 16 * 1024 * 1024
 """Of the program's own reply. It is paged, so the limit for scripts would only cut it inside."""
 
@@ -62,15 +64,15 @@ def file_tools(session: Session) -> Iterator[Tool]:
         (ToolKind.LIST, _list_tool), (ToolKind.READ, _read_tool), (ToolKind.SEARCH, _search_tool),
         (ToolKind.WRITE, _write_tool), (ToolKind.EDIT, _edit_tool),
     ):  # fmt: skip
-        is_write = kind in (ToolKind.WRITE, ToolKind.EDIT)
-        if is_offered(session, kind) and not (is_write and session.workspace is not None and not session.workspace.write):
+        is_read_only = session.workspace is not None and not session.workspace.write
+        if is_offered(session, kind) and not (kind in _CHANGES and is_read_only):
             yield tool(session)
 
 
 def _list_tool(session: Session) -> Tool:
     async def call(arguments: dict[str, Json]) -> ToolReply:
         path = workspace_path(session, _text(arguments, "path"))
-        request = {
+        request: dict[str, Json] = {
             "path": path, "globs": _globs(arguments), "hidden": _flag(arguments, "hidden"),
             "ignored": _flag(arguments, "ignored"), "offset": _number(arguments, "offset", 0),
             "limit": _number(arguments, "limit", _FILES),
@@ -99,7 +101,7 @@ def _read_tool(session: Session) -> Tool:
     async def call(arguments: dict[str, Json]) -> ToolReply:
         path = _file_path(session, arguments)
         first = max(1, _number(arguments, "offset", 1))
-        request = {
+        request: dict[str, Json] = {
             "path": path, "offset": first, "limit": _number(arguments, "limit", _LINES),
             "characters": session.options.resource_characters,
         }  # fmt: skip
@@ -125,7 +127,7 @@ def _search_tool(session: Session) -> Tool:
     async def call(arguments: dict[str, Json]) -> ToolReply:
         path = workspace_path(session, _text(arguments, "path"))
         output = _text(arguments, "output") or "lines"
-        request = {
+        request: dict[str, Json] = {
             "path": path, "pattern": _text(arguments, "pattern"), "globs": _globs(arguments),
             "literal": _flag(arguments, "literal"), "case": _text(arguments, "case") or "smart", "output": output,
             "context": _number(arguments, "context", 0), "hidden": _flag(arguments, "hidden"),
@@ -160,7 +162,7 @@ def _search_tool(session: Session) -> Tool:
 def _write_tool(session: Session) -> Tool:
     async def call(arguments: dict[str, Json]) -> ToolReply:
         path, content = _file_path(session, arguments), _text(arguments, "content")
-        request = {"do": "write", "path": path, "content": content}
+        request: dict[str, Json] = {"do": "write", "path": path, "content": content}
         file_call = FileCall(tool="write_file", kind=ToolKind.WRITE, path=path, request=request)
         reply, permit, outcome = await _run(session, file_call)
         _emit(session, file_call, permit, outcome, reply["size"])
@@ -179,7 +181,7 @@ def _edit_tool(session: Session) -> Tool:
             raise BadArgumentsError("old_text is empty", hint="give the text to replace; write_file creates a file")
         if old == new:
             raise BadArgumentsError("old_text and new_text are the same", hint="give the changed text as new_text")
-        request = {"do": "edit", "path": path, "old": old, "new": new, "all": _flag(arguments, "replace_all")}
+        request: dict[str, Json] = {"do": "edit", "path": path, "old": old, "new": new, "all": _flag(arguments, "replace_all")}
         file_call = FileCall(tool="edit_file", kind=ToolKind.EDIT, path=path, request=request)
         reply, permit, outcome = await _run(session, file_call)
         _emit(session, file_call, permit, outcome, reply["size"])
@@ -203,8 +205,9 @@ async def _run(session: Session, call: FileCall) -> tuple[FileReply, Permit, Out
     permit = await authorise(session, request)
     stdin = json.dumps(call.request).encode()
     run = ScriptRun(script="files.py", code=_program(), stdin=stdin)
-    run = await in_thread(plan_run, session, run, skill=permit.skill)
-    outcome = await run_confined(session, replace(run, limits=replace(run.limits, output_bytes=_REPLY_BYTES)))
+    async with session.commands.turn if call.kind in _CHANGES else nullcontext():
+        run = await in_thread(plan_run, session, run, skill=permit.skill)
+        outcome = await run_confined(session, replace(run, limits=replace(run.limits, output_bytes=_REPLY_BYTES)))
     if not outcome.ok:
         why = "it took too long" if outcome.timed_out else outcome.stderr.strip().rpartition("\n")[2] or "it was stopped"
         raise ToolFailedError(f"{call.tool} failed: {why}", hint="narrow it down, or use a command")
