@@ -28,7 +28,7 @@ def test_the_profile_for_macos_denies_first_and_quotes_paths() -> None:
     text = seatbelt.profile(readable=["/usr", '/a "b"\\c'], writable=["/scratch"], network=False)
     assert text.startswith("(version 1)\n(deny default)\n")
     assert '(subpath "/a \\"b\\"\\\\c")' in text
-    assert '(allow file-write* (subpath "/scratch"))' in text
+    assert '(allow file-write*\n  (subpath "/scratch"))' in text
     assert "network" not in text
     assert text.count("(") == text.count(")")
     assert "(allow network-outbound" in seatbelt.profile(readable=[], writable=["/scratch"], network=True)

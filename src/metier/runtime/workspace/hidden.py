@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metier.errors import UsageError
 
@@ -78,7 +78,7 @@ class HiddenFiles:
         return self.hides(path, is_folder=is_folder) or any(self.hides(folder, is_folder=True) for folder in above)
 
     @cached_property
-    def _spec(self) -> PathSpec:
+    def _spec(self) -> PathSpec[Any]:
         from pathspec import PathSpec
 
         try:
