@@ -175,6 +175,7 @@ class TurnRun:
         self.emit(
             events.ToolCallFinished, id=call.id, tool=call.tool, text=reply.text, ok=reply.ok, code=reply.code,
             duration=time.perf_counter() - started, level=reply.outcome.isolation.level if reply.outcome else "",
+            summary=reply.summary,
         )  # fmt: skip
         return ToolReturnPart(tool_name=call.tool, content=reply.text, tool_call_id=call.id)
 

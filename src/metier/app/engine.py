@@ -42,7 +42,11 @@ def build_engine(
         choice = conversations.model(model)
     options = _options(conversations, version, model=choice.name if choice else "", variables=variables)
     return AgentEngine(
-        conversations.sessions.open(id, approve=approve, kept=kept, only=only, parameters=parameters), model=choice,
+        conversations.sessions.open(
+            id, approve=approve, kept=kept, only=only, parameters=parameters,
+            general_tools=conversations.settings.boolean("engine.tools"),
+        ),
+        model=choice,
         conversations=conversations.store if kept else None,
         options=replace(options, warnings=warnings, reload_skills=reload_skills),
     )  # fmt: skip

@@ -129,6 +129,7 @@ class Sessions:
     def open(
         self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
         only: Container[str] | None = None, catalog: Catalog | None = None, parameters: Mapping[str, str] | None = None,
+        general_tools: bool = False,
     ) -> Session:  # fmt: skip
         """Opens a session over the skills, over `only` some, or over another catalog. A kept one can be resumed by its id."""
         from metier.runtime import Session
@@ -153,7 +154,7 @@ class Sessions:
             open_selector=open_selector,
             current_catalog=lambda: view(skills.refresh() if catalog is None else catalog),
         )
-        options = replace(self.options(), given_parameters=dict(parameters or {}))
+        options = replace(self.options(), given_parameters=dict(parameters or {}), general_tools=general_tools)
         return Session(view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services)
 
     def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:

@@ -123,7 +123,12 @@ def test_a_path_in_allowed_tools_grants_only_that_path(tmp_path: Path) -> None:
 
 def test_one_active_skill_that_covers_the_call_is_enough() -> None:
     asked: list[Question] = []
-    permissions = Permissions(approve=lambda question: asked.append(question) or ApprovalAnswer.NO)  # type: ignore[func-returns-value]
+
+    def approve(question: Question) -> ApprovalAnswer:
+        asked.append(question)
+        return ApprovalAnswer.NO
+
+    permissions = Permissions(approve=approve)
     skills = [Requester(name="review", tools=("Bash(git:*)",)), Requester(name="notes", tools=("Read",))]
     assert permissions.authorise_any(command("git log"), skills).rule == "allowed-tools: Bash(git:*)"
     assert asked == []

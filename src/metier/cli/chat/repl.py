@@ -67,8 +67,8 @@ def approval_prompt(current_view: Callable[[], View]) -> ApprovalHook:
         async with one_at_a_time:
             view = current_view()
             in_turn = view.pause()
-            for sign, line in zip(("?", " "), question_lines(question), strict=False):
-                view.console.print(f"{sign} {line}", style="yellow", markup=False, soft_wrap=True)
+            for number, line in enumerate(question_lines(question)):
+                view.console.print(f"{' ' if number else '?'} {line}", style="yellow", markup=False, soft_wrap=True)
             try:
                 while (answer := read_approval(await _prompt(f"  {APPROVAL_PROMPT}"))) is None:
                     view.console.print("\n".join(f"  {line}" for line in APPROVAL_HELP), markup=False)

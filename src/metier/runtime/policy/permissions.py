@@ -27,7 +27,7 @@ from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
 from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, part_requests, tool_request
-from .tool_names import is_reader
+from .tool_names import ToolKind, is_reader, kind_of_tool
 
 __all__ = [
     "ApprovalAnswer",
@@ -43,6 +43,7 @@ __all__ = [
 
 NETWORK, SCRIPT, TOOLSET = "Network", "Script", "Toolset"
 _OURS = frozenset({NETWORK, SCRIPT, TOOLSET})
+_LONGEST_NAMED = 200
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
     ".sh": ("bash", "sh"),
@@ -145,6 +146,12 @@ class Question:
         """The command line that would run: a script with its arguments. Empty if none would."""
         return self.request.words or self.request.argv
 
+    @property
+    def program(self) -> str:
+        """The shell line or the code that would run, if it is more than one plain command. It may have several lines."""
+        is_code = self.request.is_command or kind_of_tool(self.request.tool) is ToolKind.CODE
+        return self.request.argument if is_code and not self.words else ""
+
 
 ApprovalHook = Callable[[Question], ApprovalAnswer | bool | Awaitable[ApprovalAnswer | bool]]
 
@@ -242,7 +249,7 @@ class Permissions:
             decision = self._ask(request, skill, decision)
         if decision.verdict is not PolicyVerdict.ALLOW:
             raise RefusedError(
-                f"{skill.name or 'the model'} may not use {request}: {decision.rule}",
+                f"{skill.name or 'the model'} may not use {_shortened(request)}: {decision.rule}",
                 rule=_rule(decision),
                 hint=_hint(request, skill, decision),
             )
@@ -347,6 +354,12 @@ def parse_patterns(tools: Iterable[str]) -> list[ToolPattern]:
             # A pattern with a typo requests nothing; `metier skill lint` reports it.
             continue
     return found
+
+
+def _shortened(request: ToolRequest) -> str:
+    """A request as a part of a sentence: code may have any length."""
+    text = " ".join(str(request).split())
+    return text if len(text) <= _LONGEST_NAMED else f"{text[: _LONGEST_NAMED - 1]}…"
 
 
 def _rule(decision: PolicyDecision) -> str:

@@ -63,8 +63,11 @@ def _command_tool(session: Session) -> Tool:
         if not line.strip():
             raise BadArgumentsError("the command is empty", hint="give a shell line, such as git status")
         request = replace(command_request(ToolKind.COMMAND, line), is_confined=True)
-        run = ScriptRun(script=_shell(session), code=line.encode("utf-8", "surrogatepass") + b"\n", stdin=_stdin(arguments))
         script = await in_thread(_script_request, session, request.argv)
+        if script is not None:
+            # A rule for the script holds for this command too.
+            request = replace(request, also=(replace(script, also=()), *script.also))
+        run = ScriptRun(script=_shell(session), code=line.encode("utf-8", "surrogatepass") + b"\n", stdin=_stdin(arguments))
         command = CommandCall(
             tool="run_command", text=line, run=run, request=request, script=script, seconds=_seconds(arguments)
         )
@@ -87,9 +90,7 @@ def _code_tool(session: Session) -> Tool:
         as_command = ToolRequest(
             tool=ToolKind.COMMAND, argument=f"python3 -c {_quoted(code)}", argv=("python3", "-c", code), is_command=True
         )
-        request = ToolRequest(
-            tool=ToolKind.CODE, argument=code, words=("python3", "-c", code), is_confined=True, also=(as_command,)
-        )
+        request = ToolRequest(tool=ToolKind.CODE, argument=code, is_confined=True, also=(as_command,))
         run = ScriptRun(script="code.py", code=code.encode("utf-8", "surrogatepass"), stdin=_stdin(arguments))
         command = CommandCall(tool="run_code", text=code, run=run, request=request, seconds=_seconds(arguments))
         return await _execute(session, command, background=arguments.get("background") is True)
@@ -207,7 +208,7 @@ def _script_request(session: Session, argv: tuple[str, ...]) -> ToolRequest | No
     """Returns the request for a script of an active skill, if the command does nothing but run it by its full path."""
     for skill in recent_skills(session) if argv else ():
         folder = session.skills.folder(skill.name)
-        known = {f"{folder}/{script.path}": script.path for script in session.scripts(skill) if not script.problem}
+        known = {f"{folder}/{script.path}": script.path for script in session.scripts(skill)}
         for place, word in enumerate(argv[:3]):
             script = known.get(posixpath.normpath(word))
             if script is None:

@@ -104,10 +104,12 @@ def plan_run(session: Session, run: ScriptRun, *, skill: str, seconds: float | N
     options = session.options
     folders = [session.skills.folder(each.name) for each in recent_skills(session) if not origin_of(each)]
     most = seconds if seconds is not None else options.limits.seconds
+    # A run with a skill's folder and no workspace would start in that folder, where nothing can be written.
+    folder = folders.pop() if folders and session.workspace is not None else ""
     return replace(
         run,
-        folder=folders[-1] if folders else "",
-        inputs=tuple(dict.fromkeys(folders[:-1])),
+        folder=folder,
+        inputs=tuple(dict.fromkeys(folders)),
         workspace=session.workspace.mount() if session.workspace is not None else None,
         environment=dict(options.environment),
         limits=replace(options.limits, seconds=min(most, seconds_left(session, skill))),
