@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .registries import Registries
     from .sessions import Sessions
     from .skills import LocalSkills
+    from .workspaces import Workspaces
 
 __all__ = ["App"]
 
@@ -171,6 +172,12 @@ class App:
             paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills,
         )  # fmt: skip
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        from .workspaces import Workspaces
+
+        return Workspaces(paths=self.paths, settings=self.settings)
 
     @cached_property
     def conversations(self) -> Conversations:

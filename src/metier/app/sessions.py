@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         SkillSelector,
         SqliteSessionStore,
         Telemetry,
+        Workspace,
     )
 
     from .paths import Paths
@@ -76,6 +77,7 @@ class Sessions:
         verdicts = {
             name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools")
         }
+        verdicts["workspace_write"] = one_of(settings, "policy.workspace.write", PolicyVerdict)
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
         return Permissions(
             policy=Policy(allow=allow, deny=deny, **verdicts), approvals=self.approvals, approve=approve,
@@ -129,7 +131,7 @@ class Sessions:
     def open(
         self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
         only: Container[str] | None = None, catalog: Catalog | None = None, parameters: Mapping[str, str] | None = None,
-        general_tools: bool = False,
+        workspace: Workspace | None = None, general_tools: bool = False,
     ) -> Session:  # fmt: skip
         """Opens a session over the skills, over `only` some, or over another catalog. A kept one can be resumed by its id."""
         from metier.runtime import Session
@@ -155,7 +157,9 @@ class Sessions:
             current_catalog=lambda: view(skills.refresh() if catalog is None else catalog),
         )
         options = replace(self.options(), given_parameters=dict(parameters or {}), general_tools=general_tools)
-        return Session(view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services)
+        return Session(
+            view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services, workspace=workspace
+        )
 
     def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
         """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""

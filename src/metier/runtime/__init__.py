@@ -43,7 +43,9 @@ if TYPE_CHECKING:
         PolicyDecision,
         PolicyVerdict,
         Question,
+        Requester,
         parse_patterns,
+        workspace_write_request,
     )
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
@@ -71,7 +73,7 @@ if TYPE_CHECKING:
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
     from .usage import Allowance, Budgets, Usage, UsageRow, UsageSummary, summarize_usage
-    from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount
+    from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount, remove_abandoned_layers
 
 _EXPORTS = {
     "metier.runtime.workspace": (
@@ -80,6 +82,7 @@ _EXPORTS = {
         "FileChangeKind",
         "Workspace",
         "WorkspaceMount",
+        "remove_abandoned_layers",
     ),
     "metier.runtime.skill_access": (
         "RemoteFiles",
@@ -129,6 +132,7 @@ _EXPORTS = {
         "tool_request",
     ),
     "metier.runtime.policy.permissions": (
+        "Requester",
         "ApprovalAnswer",
         "ApprovalHook",
         "PolicyDecision",
@@ -137,6 +141,7 @@ _EXPORTS = {
         "Question",
         "PolicyVerdict",
         "parse_patterns",
+        "workspace_write_request",
     ),
     "metier.runtime.sandbox.isolation": (
         "Guard",
@@ -253,6 +258,7 @@ __all__ = [
     "PolicyVerdict",
     "Question",
     "RemoteFiles",
+    "Requester",
     "ResourceRead",
     "Runner",
     "Schema",
@@ -307,11 +313,13 @@ __all__ = [
     "provider_telemetry",
     "read_arguments",
     "read_file_text",
+    "remove_abandoned_layers",
     "script_reply",
     "static_tools",
     "summarize_usage",
     "tool_request",
     "wait_for",
+    "workspace_write_request",
     "write_outputs",
 ]
 

@@ -102,11 +102,11 @@ def test_a_host_tool_with_the_same_name_is_still_asked() -> None:
 
 def test_reading_the_workspace_follows_its_own_setting() -> None:
     for tool in ("Read", "Glob", "Grep"):
-        assert verdict(file(tool, "src/a.py")) is ASK
-        assert verdict(file(tool, "src/a.py"), workspace_read=ALLOW) is ALLOW
+        assert verdict(file(tool, "src/a.py")) is ALLOW
+        assert verdict(file(tool, "src/a.py"), workspace_read=ASK) is ASK
         assert verdict(file(tool, "src/a.py"), "Read", workspace_read=DENY) is DENY
-        assert verdict(file(tool, "src/a.py"), "Read") is ALLOW
-        assert verdict(file(tool, "src/a.py"), tools=ALLOW) is ASK
+        assert verdict(file(tool, "src/a.py"), "Read", workspace_read=ASK) is ALLOW
+        assert verdict(file(tool, "src/a.py"), tools=ALLOW, workspace_read=ASK) is ASK
     assert verdict(file("Write", "a.py"), workspace_read=ALLOW) is ASK
 
 

@@ -16,6 +16,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "prompt": ("metier.cli.prompt:prompt", "Print the part of a prompt that describes your skills."),
         "mcp": ("", "Serve skills over MCP, and use those of other servers."),
         "session": ("", "List, show and clear sessions."),
+        "workspace": ("", "Show and apply changes of scripts to your folders."),
         "policy": ("", "Show and change what skills may do."),
         "stats": ("metier.cli.stats:stats", "Show usage: activations, tokens, scripts."),
         "registry": ("", "Run your own registry."),
@@ -94,6 +95,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("metier.cli.session:list_sessions", "List stored sessions."),
         "show": ("metier.cli.session:show", "Show the active skills of a session."),
         "clear": ("metier.cli.session:clear", "Delete a session, or all of them."),
+    },
+    "workspace": {
+        "list": ("metier.cli.workspace:list_changes", "List changes that wait to be applied."),
+        "show": ("metier.cli.workspace:show", "Show the changes of an earlier run."),
+        "apply": ("metier.cli.workspace:apply", "Apply the changes of an earlier run."),
+        "discard": ("metier.cli.workspace:discard", "Forget the changes of an earlier run."),
     },
     "policy": {
         "show": ("metier.cli.policy:show", "Show what skills may do."),

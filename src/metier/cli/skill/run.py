@@ -12,7 +12,9 @@ import click
 from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
+from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
+from metier.cli.core.workspace import WorkspaceOptions, finish_workspace, open_workspace, workspace_options
 from metier.runtime import ApprovalAnswer, Outcome, Session, check_output_paths, printable, write_outputs
 from metier.values import replace
 
@@ -38,9 +40,10 @@ _MAX_INPUT = 64 * 1024 * 1024
     metavar="FILE",
     help="Copy this output to the current folder; may be repeated.",
 )
+@workspace_options
 def run_script(
     app: App, *, skill: str, script: str, arguments: tuple[str, ...], network: bool, timeout: float | None, with_stdin: bool,
-    outputs: tuple[str, ...],
+    outputs: tuple[str, ...], **folder: Any,
 ) -> Result:  # fmt: skip
     """Run a script of a skill in a sandbox.
 
@@ -48,20 +51,44 @@ def run_script(
 
         metier skill run data-analysis analyze --stdin -- summary - --top 3 < sales.csv
 
-    The script can read the skill's folder and write to an empty scratch folder, its home. It has no network. The exit code is
-    that of the script, or 124 after a timeout; --json distinguishes it from an error of metier.
+    The script starts in the workspace, by default the current folder, and its changes are shown before they are applied.
+    SKILL_DIR is the folder of the skill, and HOME an empty scratch folder. It has no network. The exit code is that of the
+    script, or 124 after a timeout; --json distinguishes it from an error of metier.
     """
+    # Any: the options of the workspace.
+    options = WorkspaceOptions(**folder)
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
     kept = app.sessions.is_writable
-    # Running the command is the approval; the policy still denies what it forbids.
-    session = app.sessions.open(_SESSION, approve=lambda _: ApprovalAnswer.ONCE, kept=kept)
-    result = run_in(
-        session, app.folder, skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs
-    )
+    workspace, remark = open_workspace(app, options)
+    try:
+        # Running the command is the approval; the policy still denies what it forbids.
+        session = app.sessions.open(_SESSION, approve=lambda _: ApprovalAnswer.ONCE, kept=kept, workspace=workspace)
+        result = run_in(
+            session, app.folder, skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs
+        )
+        result = replace(result, info=remark) if remark else result
+        result = _with_changes(app, session, skill, result, yes=options.yes)
+    finally:
+        if workspace is not None:
+            workspace.close()
     if kept:
         return result
     return replace(result, notes=(*result.notes, f"{app.paths.home} cannot be written, so this run is not in the statistics"))
+
+
+def _with_changes(app: App, session: Session, skill: str, result: Result, *, yes: bool) -> Result:
+    if session.workspace is None:
+        return replace(result, data={**result.data, "workspace": None})
+    ask = not click.get_current_context().params["as_json"]
+    if ask and can_ask():
+        # Before the question about what it changed.
+        sys.stdout.write(result.text or "")
+        sys.stdout.flush()
+        result = replace(result, text="")
+    report = finish_workspace(app, session.workspace, session, [skill], yes=yes, ask=ask)
+    data = {**result.data, "workspace": report.data}
+    return replace(result, data=data, notes=(*result.notes, *report.notes), info=report.info)
 
 
 def run_in(session: Session, folder: str, skill: str, script: str, arguments: Sequence[str], **options: Any) -> Result:

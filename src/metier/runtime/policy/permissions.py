@@ -39,10 +39,11 @@ __all__ = [
     "Question",
     "Requester",
     "script_tool_request",
+    "workspace_write_request",
 ]
 
-NETWORK, SCRIPT, TOOLSET = "Network", "Script", "Toolset"
-_OURS = frozenset({NETWORK, SCRIPT, TOOLSET})
+NETWORK, SCRIPT, TOOLSET, WORKSPACE = "Network", "Script", "Toolset", "Workspace"
+_OURS = frozenset({NETWORK, SCRIPT, TOOLSET, WORKSPACE})
 _LONGEST_NAMED = 200
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
@@ -86,15 +87,18 @@ class Policy:
     """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
     """Tools of the host, and metier's own general tools where no active skill requests them."""
-    workspace_read: PolicyVerdict = PolicyVerdict.ASK
-    """Listing, reading and searching the files of the workspace."""
+    workspace_read: PolicyVerdict = PolicyVerdict.ALLOW
+    """Listing, reading and searching the workspace with general tools. A session has one only if the user agreed to it."""
+    workspace_write: PolicyVerdict = PolicyVerdict.ASK
+    """Applying changes to the user's folder."""
 
     @classmethod
     def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **defaults: PolicyVerdict) -> Policy:
         return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **defaults)
 
     def default_for(self, tool: str) -> PolicyVerdict:
-        return {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets}.get(tool, self.tools)
+        ours = {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets, WORKSPACE: self.workspace_write}
+        return ours.get(tool, self.tools)
 
     def default_of(self, request: ToolRequest) -> tuple[str, PolicyVerdict]:
         """Returns the setting that applies to a confined tool, and its value."""
@@ -298,7 +302,8 @@ class Permissions:
         if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
-        name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets"}.get(request.tool, "tools")
+        names = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets", WORKSPACE: "workspace.write"}
+        name = names.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",
@@ -330,6 +335,11 @@ class Permissions:
             return ()
         found = self.which(request.argv[0]) if self.which is not None and "/" not in request.argv[0] else None
         return (found or request.argv[0], *request.argv[1:])
+
+
+def workspace_write_request() -> ToolRequest:
+    """Returns the request to apply changes to the user's folder."""
+    return ToolRequest(tool=WORKSPACE, argument="write")
 
 
 def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> ToolRequest:

@@ -31,6 +31,7 @@ def arguments(
     network: bool,
     scratch_bytes: int,
     workspace: str = "",
+    merged: str = "",
     is_writable: bool = False,
 ) -> list[str]:  # fmt: skip
     r"""Returns the command line. \0filter, \0script, \0info and \0wait stand for descriptors that are opened later."""
@@ -48,7 +49,7 @@ def arguments(
     # Sorted: a folder is mounted before those inside it, which would otherwise be covered. A skill that is the workspace is
     # mounted as the workspace.
     for path in sorted({*_outermost(also_readable), *filter(None, (skill, workspace))}):
-        words += ["--bind" if path == workspace else "--ro-bind", path, path]
+        words += ["--bind", merged, path] if path == workspace else ["--ro-bind", path, path]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
     for path in masked():
         words += ["--ro-bind", "/dev/null", path]

@@ -23,8 +23,8 @@ class OverlayError(Exception):
     """The workspace cannot be mounted here; the script has not run."""
 
 
-def mount_overlay(*, folder: str, mask: str, upper: str, work: str) -> None:
-    """Mounts the three layers over `folder`, in a new mount namespace of this process."""
+def mount_overlay(*, folder: str, mask: str, upper: str, work: str, merged: str) -> None:
+    """Mounts the three layers at `merged`, an empty folder, in a new mount namespace of this process."""
     try:
         _enter_namespaces()
         # O_NOFOLLOW covers the last part only; the parts above are the user's own path to the folder.
@@ -33,7 +33,7 @@ def mount_overlay(*, folder: str, mask: str, upper: str, work: str) -> None:
             f"userxattr,lowerdir=/proc/self/fd/{hidden}:/proc/self/fd/{below},"
             f"upperdir=/proc/self/fd/{above},workdir=/proc/self/fd/{temporary}"
         )
-        _mount(b"overlay", f"/proc/self/fd/{below}".encode(), b"overlay", _MS_NOSUID | _MS_NODEV, options.encode())
+        _mount(b"overlay", merged.encode("utf-8", "surrogateescape"), b"overlay", _MS_NOSUID | _MS_NODEV, options.encode())
     except OSError as error:
         raise OverlayError(f"overlay: {error.strerror or error}") from None
 

@@ -77,12 +77,18 @@ def plan_run(
         # bubblewrap's own two processes
         "helpers": 2 if level is IsolationLevel.NAMESPACE else 0,
     }
-    if run.workspace:
-        request |= _overlay(run.workspace) if is_namespace else _copied(run.workspace)
+    merged = ""
+    if run.workspace and is_namespace:
+        planned = _overlay(run.workspace)
+        request |= planned
+        merged = f"{planned['base']}/merged"
+    elif run.workspace:
+        request |= _copied(run.workspace)
     if is_namespace:
         request["argv"] = bubblewrap.arguments(
             features.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
-            network=run.network, scratch_bytes=limits.scratch_bytes, workspace=run.workspace.folder if run.workspace else "",
+            network=run.network, scratch_bytes=limits.scratch_bytes,
+            workspace=run.workspace.folder if run.workspace else "", merged=merged,
             is_writable=run.workspace is not None and run.workspace.write,
         )  # fmt: skip
         request["filter"] = _filter(seccomp.FilterOptions(network=run.network))
@@ -124,7 +130,8 @@ def _writable(run: ScriptRun) -> list[str]:
 def _overlay(workspace: WorkspaceMount) -> dict[str, object]:
     """The folder that the overlay works in belongs to this run: a second run of the same layer would empty it."""
     base = f"{workspace.layer}/metier-{secrets.token_hex(8)}"
-    layers = {"folder": workspace.folder, "mask": workspace.mask, "upper": workspace.upper, "work": f"{base}/work"}
+    layers = {"folder": workspace.folder, "mask": workspace.mask, "upper": workspace.upper}
+    layers |= {"work": f"{base}/work", "merged": f"{base}/merged"}
     return {"base": base, "overlay": layers, "written": workspace.upper, "start": workspace.folder}
 
 

@@ -84,7 +84,8 @@ class SupervisedRun:
         lock = make_locked(base) if base else -1
         try:
             if self.request["overlay"]:
-                os.mkdir(self.request["overlay"]["work"], 0o700)
+                for name in ("work", "merged"):
+                    os.mkdir(self.request["overlay"][name], 0o700)
             elif base:
                 self._make_folders(base)
             since = self._start()

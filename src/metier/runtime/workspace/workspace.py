@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from metier.errors import ConflictError, NotFoundError, RefusedError
@@ -31,7 +32,7 @@ from .mount import WorkspaceMount
 from .paths import folder_below, read_below
 from .pictures import picture_size
 
-__all__ = ["Workspace"]
+__all__ = ["Workspace", "remove_abandoned_layers"]
 
 _SYSTEM = (
     "/usr",
@@ -48,7 +49,7 @@ _SYSTEM = (
     "/nix/store",
     "/gnu/store",
 )
-_STATE = "state.json"
+_STATE, _KEPT = "state.json", "kept.json"
 _LARGEST_TEXT = 1 << 20
 _PICTURE_BYTES = 1 << 20
 
@@ -56,8 +57,8 @@ _PICTURE_BYTES = 1 << 20
 class Workspace:
     """A folder, what of it is hidden, and the layer that takes the writes.
 
-    `hide` are patterns as in a .gitignore file. Without `write`, scripts can only read. `layer` is a folder that keeps the
-    writes after the process ends; without it they are in a temporary folder, which `close` removes. `cache` is a folder for
+    `hide` are patterns as in a .gitignore file. Without `write`, scripts can only read. `layer` is a folder that can
+    `keep` the writes after the process ends; without it they are in a temporary folder. `cache` is a folder for
     the index of hidden files, which saves the next process from reading a large tree.
     """
 
@@ -149,11 +150,22 @@ class Workspace:
         self._open()
         self._empty()
 
+    def keep(self, skills: Iterable[str] = ()) -> bool:
+        """Keeps the layer for a later process. Returns False if it is in a temporary folder, and cannot be kept."""
+        if not self.is_kept:
+            return False
+        self._open()
+        self._settle()
+        self._save()
+        data = {"version": 1, "folder": self.folder, "skills": list(skills), "created": time.time()}
+        replace_text(f"{self.layer}/{_KEPT}", json.dumps(data))
+        return True
+
     def close(self) -> None:
-        """Ends the use of the layer. It stays on disk if its place was given and it holds changes."""
+        """Ends the use of the layer and removes it, unless `keep` was called and changes are left."""
         if self._lock < 0:
             return
-        if not self.is_kept or not self.changes():
+        if not os.path.exists(f"{self.layer}/{_KEPT}") or not self.changes():
             scratch.remove(self.layer)
         os.close(self._lock)
         self._lock = -1
@@ -162,6 +174,8 @@ class Workspace:
         if self._lock >= 0:
             return
         make_private_folder(os.path.dirname(self.layer))
+        if not self.is_kept:
+            _clean_temporary(os.path.dirname(self.layer))
         try:
             self._lock = make_locked(self.layer)
         except FileExistsError:
@@ -235,6 +249,19 @@ class Workspace:
                 self._state = {"started": int(data["started"]), "starts": dict(data["starts"]), "applied": applied}
 
 
+def remove_abandoned_layers(parent: str) -> None:
+    """Removes the layers in a folder whose process was killed, except those that are kept."""
+    try:
+        names = os.listdir(parent)
+    except OSError:
+        return
+    for name in names:
+        layer = f"{parent}/{name}"
+        if not os.path.exists(f"{layer}/{_KEPT}") and (lock := lock_if_abandoned(layer)) is not None:
+            scratch.remove(layer)
+            os.close(lock)
+
+
 def _checked_folder(folder: str) -> str:
     real = os.path.realpath(folder)
     if not os.path.isdir(real):
@@ -242,6 +269,13 @@ def _checked_folder(folder: str) -> str:
     if real == "/" or any(real == one or real.startswith(f"{one}/") for one in _SYSTEM):
         raise RefusedError(f"{real} cannot be a workspace", rule="workspace", hint="choose the folder of a project")
     return real
+
+
+@cache
+def _clean_temporary(folder: str) -> None:
+    """Removes what killed processes left there, once in the life of this process."""
+    with suppress(OSError):
+        scratch.remove_abandoned(folder)
 
 
 def _temporary_layer() -> str:

@@ -154,9 +154,9 @@ def test_context_lines_are_marked_and_never_repeated(ask: Ask, work: Path) -> No
     ("given", "lines"),
     [
         ({"pattern": "hello"}, [1, 2]), ({"pattern": "Hello"}, [1]), ({"pattern": "hello", "case": "match"}, [2]),
-        ({"pattern": "HELLO", "case": "ignore"}, [1, 2]), ({"pattern": "a.c"}, [3, 4]), 
+        ({"pattern": "HELLO", "case": "ignore"}, [1, 2]), ({"pattern": "a.c"}, [3, 4]),
         ({"pattern": "a.c", "literal": True}, [4]),
-        ({"pattern": r"^\s+end$"}, [5]), ({"pattern": r"\d{3}"}, [6]), ({"pattern": "naïve|größe"}, [7]), 
+        ({"pattern": r"^\s+end$"}, [5]), ({"pattern": r"\d{3}"}, [6]), ({"pattern": "naïve|größe"}, [7]),
         ({"pattern": "zebra"}, []),
         ({"pattern": r"\Shello"}, []),
     ],
