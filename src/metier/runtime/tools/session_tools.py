@@ -61,7 +61,7 @@ def static_tools(session: Session) -> tuple[Tool, ...]:
         tools.append(_read_tool(session, names))
     if session.services.runner is not None and any(os.path.isdir(f"{entry.folder}/scripts") for entry in entries):
         tools.append(_run_tool(session, names, _text("Path of the script, such as scripts/chart.py.")))
-    return (*tools, *general_tools(session))
+    return (*tools, *general_tools(session, is_static=True))
 
 
 def _catalog_tools(session: Session) -> Iterator[Tool]:

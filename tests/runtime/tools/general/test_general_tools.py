@@ -31,7 +31,8 @@ from metier.testing import EventRecorder, skill_folder
 from metier.values import replace
 
 FILES = ["list_files", "read_file", "search_files", "write_file", "edit_file"]
-COMMANDS = ["run_command", "run_code", "read_output", "stop_command"]
+COMMANDS = ["run_command", "run_code"]
+OUTPUT = ["read_output", "stop_command"]
 
 
 class Bench:
@@ -57,7 +58,7 @@ class Bench:
             self.session.activate("helper")
 
     def names(self) -> list[str]:
-        return [tool.name for tool in self.session.tools() if tool.name in (*FILES, *COMMANDS)]
+        return [tool.name for tool in self.session.tools() if tool.name in (*FILES, *COMMANDS, *OUTPUT)]
 
     async def call(self, name: str, **arguments: Any) -> ToolReply:
         return await {tool.name: tool for tool in self.session.tools()}[name].call(arguments)
@@ -244,6 +245,7 @@ def test_a_command_in_the_background_is_read_while_it_runs_and_stopped(tmp_path:
     async def work() -> None:
         started = await bench.call("run_command", command="echo ready; read line < <(sleep 300)", background=True)
         assert started.text.startswith("Started in the background as c1.")
+        assert bench.names() == [*FILES, *COMMANDS, *OUTPUT]
         text = ""
         while "ready" not in text:
             text = (await bench.call("read_output", handle="c1", wait=0.05)).text

@@ -106,6 +106,10 @@ class SessionCommands:
         """Held by a call that may change files: a model calls tools in parallel, and one edit must not undo another."""
         return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
+    @property
+    def has_outputs(self) -> bool:
+        return bool(self._outputs)
+
     def keep(self, command: str, outcome: Outcome) -> CommandOutput:
         """Keeps a long output for read_output."""
         output = self._new(command)

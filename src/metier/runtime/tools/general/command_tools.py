@@ -48,11 +48,12 @@ class CommandCall:
     seconds: float | None = None
 
 
-def command_tools(session: Session) -> Iterator[Tool]:
+def command_tools(session: Session, *, is_static: bool) -> Iterator[Tool]:
+    """The tools for output are offered once there is some, or always in a list that stands still."""
     runs = [tool(session) for kind, tool in ((ToolKind.COMMAND, _command_tool), (ToolKind.CODE, _code_tool))
             if is_offered(session, kind)]  # fmt: skip
     yield from runs
-    if runs:
+    if runs and (is_static or session.commands.has_outputs):
         yield _output_tool(session)
         yield _stop_tool(session)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["general_tools"]
 
 
-def general_tools(session: Session) -> tuple[Tool, ...]:
+def general_tools(session: Session, *, is_static: bool = False) -> tuple[Tool, ...]:
     if not session.options.general_tools or session.services.runner is None:
         return ()
     files = tuple(file_tools(session)) if session.workspace is not None else ()
-    return (*files, *command_tools(session))
+    return (*files, *command_tools(session, is_static=is_static))
