@@ -115,7 +115,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="policy.tools", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="tools of the host that a skill asks for: allow, ask or deny"),
         SettingKey(name="policy.workspace.read", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="scripts in the current folder, without its hidden files: allow, ask or deny"),
         SettingKey(name="policy.workspace.write", kind=SettingKind.TEXT, held=Held.STRICTEST, order=_VERDICTS, default="ask", text="changes of scripts to the current folder: allow, ask or deny"),
-        SettingKey(name="workspace.hide", kind=SettingKind.LIST, held=Held.UNION, project=True, default=(), text="files that scripts do not see in a workspace, as in .gitignore, besides .env*, keys and the like"),
+        SettingKey(name="workspace.hide", kind=SettingKind.LIST, held=Held.UNION, default=(), text="files that scripts do not see in a workspace, as in .gitignore, besides .env*, keys and the like"),
         SettingKey(name="sandbox.require", kind=SettingKind.TEXT, held=Held.STRICTEST, order=("off", "limits", "landlock", "seatbelt", "namespace"), default="landlock", text="the minimum isolation level: namespace, landlock, limits or off"),
         SettingKey(name="sandbox.environment", kind=SettingKind.LIST, default=(), text="environment variables that scripts may see, by name"),
         SettingKey(name="sandbox.output_bytes", kind=SettingKind.NUMBER, default=1024 * 1024, least=1, text="maximum output of a script, stdout and stderr together"),

@@ -18,7 +18,7 @@ def test_the_guards_of_a_level_and_the_missing_ones_are_all_guards(level: Isolat
 @pytest.mark.parametrize("abi", range(1, 8))
 def test_each_version_of_landlock_claims_what_the_escape_suite_shows_for_it(abi: int) -> None:
     found = isolation_at(IsolationLevel.LANDLOCK, abi=abi)
-    always = {Guard.NAMES, Guard.IDS, Guard.SCRATCH, Guard.FORKS, Guard.RUN_MEMORY}
+    always = {Guard.NAMES, Guard.IDS, Guard.SCRATCH, Guard.FORKS, Guard.RUN_MEMORY, Guard.WORKSPACE}
     assert set(found.missing) == always | ({Guard.SIGNALS} if abi < 6 else set())
     assert found.has(Guard.SUPERVISION)
 

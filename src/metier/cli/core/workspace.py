@@ -13,7 +13,7 @@ from metier.errors import UsageError
 from metier.runtime import FileChange, PolicyVerdict, Requester, Session, Workspace, workspace_write_request
 from metier.values import dataclass, field
 
-from .questions import Choice, ask_many, ask_one, ask_yes_no, can_ask
+from .questions import Choice, ask_many, ask_one, ask_yes_no, can_ask, forget_typed_ahead
 from .terminal import Terminal, one_line, pad, paint_diff, plural
 
 __all__ = [
@@ -218,6 +218,7 @@ def _ask_for_changes(
     choices += [Choice(value="diff", title="Show differences")]
     choices += [Choice(value="always", title=f"Apply all, always for {', '.join(skills)}")] if session and skills else []
     choices += [Choice(value="nothing", title="Apply nothing")]
+    forget_typed_ahead()
     while (answer := ask_one("Apply these changes?", choices)) == "diff":
         for change in changes:
             _say(*paint_diff(workspace.diff(change).splitlines(), terminal))

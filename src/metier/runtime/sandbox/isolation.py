@@ -51,6 +51,7 @@ class Guard(StrEnum):
     SCRATCH = "scratch size limited by the kernel"
     FORKS = "number of processes limited by the kernel"
     RUN_MEMORY = "memory of all processes limited by the kernel"
+    WORKSPACE = "workspace mounted below a layer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ _LIMITS = (*_ALWAYS, Guard.LIMITS, Guard.PRIVILEGES)
 _FILES = (Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.RESIDUE)
 _CONFINED = (*_LIMITS, *_FILES, Guard.SUPERVISION, Guard.PROCESSES, Guard.SOCKETS, Guard.SYSCALLS, Guard.MEMORY)
 _GUARDS: dict[IsolationLevel, tuple[Guard, ...]] = {
-    IsolationLevel.NAMESPACE: (*_CONFINED, Guard.SIGNALS, Guard.IDS, Guard.NAMES, Guard.SCRATCH, Guard.FORKS),
+    IsolationLevel.NAMESPACE: (*_CONFINED, Guard.SIGNALS, Guard.IDS, Guard.NAMES, Guard.SCRATCH, Guard.FORKS, Guard.WORKSPACE),
     IsolationLevel.LANDLOCK: _CONFINED,
     IsolationLevel.SEATBELT: (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.SOCKETS, Guard.SIGNALS),
     IsolationLevel.LIMITS: _LIMITS,
@@ -83,9 +84,15 @@ SCOPED_SIGNALS = 6
 
 
 def isolation_at(
-    level: IsolationLevel, *, network: bool = False, abi: int = 0, root: bool = False, cgroup: bool = False
+    level: IsolationLevel,
+    *,
+    network: bool = False,
+    abi: int = 0,
+    root: bool = False,
+    cgroup: bool = False,
+    copied: bool = False,
 ) -> Isolation:
-    """Returns the isolation of a level. `abi` is the version of Landlock.
+    """Returns the isolation of a level. `abi` is the version of Landlock; a workspace was `copied` and not mounted.
 
     The kernel limits the number of processes in a namespace, except for `root`, and in a `cgroup`, whose memory it limits too.
     """
@@ -96,6 +103,8 @@ def isolation_at(
         guards.add(Guard.SIGNALS)
     if level is IsolationLevel.NAMESPACE and root:
         guards.discard(Guard.FORKS)
+    if copied:
+        guards.discard(Guard.WORKSPACE)
     if cgroup:
         guards |= {Guard.FORKS, Guard.RUN_MEMORY}
     return Isolation(

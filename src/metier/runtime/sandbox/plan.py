@@ -19,7 +19,10 @@ from . import bubblewrap, seatbelt, seccomp, system
 from .scratch import measure_folder
 from .seccomp import this_architecture
 
-__all__ = ["SandboxFeatures", "plan_run"]
+__all__ = ["OVERLAY_ERROR", "SandboxFeatures", "plan_run"]
+
+OVERLAY_ERROR = "OverlayError: "
+"""A report that begins so is about the mount of the workspace; the script has not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +44,13 @@ class SandboxFeatures:
 
 
 def plan_run(
-    features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand
-) -> dict[str, object]:
-    """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes."""
+    features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
+    copied: bool = False,
+) -> dict[str, object]:  # fmt: skip
+    """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes.
+
+    With `copied`, a namespace shows the copy of the workspace, at the path of the workspace.
+    """
     is_namespace = level is IsolationLevel.NAMESPACE
     base = "" if is_namespace else f"{features.base}/metier-{secrets.token_hex(8)}"
     scratch = f"{base}/scratch" if base else bubblewrap.SCRATCH
@@ -78,10 +85,13 @@ def plan_run(
         "helpers": 2 if level is IsolationLevel.NAMESPACE else 0,
     }
     merged = ""
-    if run.workspace and is_namespace:
+    if run.workspace and is_namespace and not copied:
         planned = _overlay(run.workspace)
         request |= planned
         merged = f"{planned['base']}/merged"
+    elif run.workspace and is_namespace:
+        request |= {**_copied(run.workspace), "start": run.workspace.folder}
+        merged = run.workspace.copy
     elif run.workspace:
         request |= _copied(run.workspace)
     if is_namespace:

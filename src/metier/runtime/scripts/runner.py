@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.runtime.sandbox.isolation import Isolation, IsolationLevel, isolation_at
-from metier.runtime.sandbox.plan import SandboxFeatures, plan_run
+from metier.runtime.sandbox.plan import OVERLAY_ERROR, SandboxFeatures, plan_run
 from metier.runtime.sandbox.probe import ProbeResult, detect_features, probe_level
 from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Limits, Outcome, OutputFile, ScriptRun
@@ -70,6 +70,12 @@ class Runner:
         # In a thread: the first run probes the sandbox and starts interpreters to find their folders.
         level, request, before = await asyncio.to_thread(self._prepare, run)
         report = await _send(request)
+        is_mounted = bool(request["overlay"])
+        if is_mounted and str(report.get("cannot_start", "")).startswith(OVERLAY_ERROR):
+            # The file system of the folder or of the layer cannot be part of an overlay, or the kernel does not allow it.
+            is_mounted = False
+            level, request, before = await asyncio.to_thread(self._prepare, run, copied=True)
+            report = await _send(request)
         if "cannot_start" in report:
             raise UnavailableError(f"the {level} sandbox did not start: {report['cannot_start']}", hint="see `metier doctor`")
         if before is not None and before != await asyncio.to_thread(_folder_state, os.path.realpath(run.folder)):
@@ -79,11 +85,12 @@ class Runner:
                 hint="install the skill again; its files can no longer be trusted",
             )
         isolation = isolation_at(
-            level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"]
-        )
+            level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"],
+            copied=run.workspace is not None and not is_mounted,
+        )  # fmt: skip
         return _outcome(report, isolation)
 
-    def _prepare(self, run: ScriptRun) -> tuple[IsolationLevel, Mapping[str, object], object]:
+    def _prepare(self, run: ScriptRun, *, copied: bool = False) -> tuple[IsolationLevel, Mapping[str, object], object]:
         """Returns the level, the request to the supervisor, and the state of a folder that the level leaves writable."""
         level = self._required_level(run.limits)
         folder = os.path.realpath(run.folder) if run.folder else ""
@@ -92,11 +99,13 @@ class Runner:
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(_check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
-        if run.workspace and level is not IsolationLevel.NAMESPACE:
+        copied = copied or (run.workspace is not None and os.path.isdir(run.workspace.copy))
+        if run.workspace and (copied or level is not IsolationLevel.NAMESPACE):
             copy_workspace(run.workspace, most_bytes=run.limits.scratch_bytes, most_files=run.limits.scratch_files)
         is_fixed = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) or not folder
         before = None if is_fixed else _folder_state(folder)
-        return level, plan_run(self._features, level, run, path=path, data=data, command=command), before
+        request = plan_run(self._features, level, run, path=path, data=data, command=command, copied=copied)
+        return level, request, before
 
     def _required_level(self, limits: Limits) -> IsolationLevel:
         best = self.best()

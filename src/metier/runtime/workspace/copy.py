@@ -26,6 +26,10 @@ CopiedFile = tuple[int, int, int]
 """Inode, size and time of change: one differs after a script has written to a file of the copy. Folders have no size, -1."""
 
 
+class _TooLargeError(Exception):
+    """The folder has more bytes or files than may be copied."""
+
+
 def copy_workspace(mount: WorkspaceMount, *, most_bytes: int, most_files: int) -> None:
     """Makes the copy, without hidden files, unless it exists. Raises RefusedError if the folder is too large to copy."""
     if os.path.isdir(mount.copy):
@@ -37,9 +41,13 @@ def copy_workspace(mount: WorkspaceMount, *, most_bytes: int, most_files: int) -
     source, target = os.open(mount.folder, _FOLDER), os.open(unfinished, _FOLDER)
     try:
         _copy_folder(source, target, "", HiddenFiles(mount.hide), left)
-    except RefusedError:
+    except _TooLargeError:
         scratch.remove(unfinished)
-        raise
+        raise RefusedError(
+            f"{mount.folder} is too large to be copied, and this machine cannot mount it as a workspace",
+            rule="workspace-copy",
+            hint="install bubblewrap, or choose a smaller folder with --workspace",
+        ) from None
     finally:
         os.close(source)
         os.close(target)
@@ -79,7 +87,7 @@ def _copy_folder(source: int, target: int, path: str, hidden: HiddenFiles, left:
             continue
         left[1] -= 1
         if left[0] < 0 or left[1] < 0:
-            raise _too_large()
+            raise _TooLargeError
         if is_folder:
             with suppress(PermissionError, FileNotFoundError):
                 _copy_below(source, target, below, hidden, left)
@@ -110,7 +118,7 @@ def _copy_file(source: int, target: int, name: str, left: list[int], *, is_confi
             return
         left[0] -= status.st_size
         if left[0] < 0:
-            raise _too_large()
+            raise _TooLargeError
         with open(os.open(name, _FILE, dir_fd=source), "rb") as file:
             data = file.read()
     except (FileNotFoundError, PermissionError):
@@ -120,11 +128,3 @@ def _copy_file(source: int, target: int, name: str, left: list[int], *, is_confi
     mode = 0o700 if status.st_mode & 0o100 else 0o600
     with open(os.open(name, _NEW, mode, dir_fd=target), "wb") as copy:
         copy.write(data)
-
-
-def _too_large() -> RefusedError:
-    return RefusedError(
-        "the workspace is too large to be copied, and this machine cannot mount it",
-        rule="workspace-copy",
-        hint="install bubblewrap, or choose a smaller folder with --workspace",
-    )

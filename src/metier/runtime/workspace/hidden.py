@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metier.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathspec import PathSpec
+    from pathspec import GitIgnoreSpec
 
 __all__ = [
     "GIT_ENTRIES",
@@ -78,11 +78,11 @@ class HiddenFiles:
         return self.hides(path, is_folder=is_folder) or any(self.hides(folder, is_folder=True) for folder in above)
 
     @cached_property
-    def _spec(self) -> PathSpec[Any]:
-        from pathspec import PathSpec
+    def _spec(self) -> GitIgnoreSpec:
+        from pathspec import GitIgnoreSpec
 
         try:
-            return PathSpec.from_lines("gitwildmatch", self.patterns)
+            return GitIgnoreSpec.from_lines(self.patterns)
         except ValueError as error:
             raise UsageError(
                 f"workspace.hide has an invalid pattern: {error}", hint="use patterns as in a .gitignore file"
