@@ -17,11 +17,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import metier
-from metier.runtime import Runner, Session, SessionOptions, SessionServices
+from metier.runtime import Interpreters, Runner, Session, SessionOptions, SessionServices
 from metier.runtime.tools.general import file_program
 
 REQUEST = {
@@ -64,15 +65,17 @@ async def measure(folder: Path, calls: int) -> None:
     )  # fmt: skip
     session.activate("any")
     tools = {tool.name: tool for tool in session.tools()}
+    # The interpreter that the sandbox uses, without a shim of pyenv before it.
+    python = Interpreters().command("x.py", b"", network=False).words[0]
     sys.stdout.write("| tool | call, ms | bare subprocess, ms | over it, ms |\n|---|---|---|---|\n")
     for name, (arguments, words, request) in CALLS.items():
-        bare = words or ["python3", "-I", file_program.__file__]
+        bare = [python if word == "python3" else word for word in words or ["python3", "-I", file_program.__file__]]
         asked = json.dumps({**REQUEST, **request}).encode() if request else b""
 
-        async def floor(bare: list[str] = bare, asked: bytes = asked) -> None:
-            await asyncio.to_thread(subprocess.run, bare, input=asked, capture_output=True, cwd=folder / "work", check=True)
-
-        confined = await milliseconds(lambda name=name, arguments=arguments: tools[name].call(arguments), calls)
+        floor = partial(
+            asyncio.to_thread, subprocess.run, bare, input=asked, capture_output=True, cwd=folder / "work", check=True
+        )
+        confined = await milliseconds(partial(tools[name].call, arguments), calls)
         plain = await milliseconds(floor, calls)
         sys.stdout.write(f"| {name} | {confined:.1f} | {plain:.1f} | {confined - plain:.1f} |\n")
     session.close()

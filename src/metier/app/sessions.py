@@ -167,8 +167,8 @@ class Sessions:
     ) -> tuple[SkillWatcher, OpenSession]:
         """Returns what an MCP server serves: skills kept current while it runs, and sessions over them.
 
-        With `general_tools`, it also serves those, in the workspace. Whoever starts the server so agrees to them, and the client
-        asks its user; so `policy.tools = "ask"` allows them, and deny patterns still count.
+        With `general_tools`, it also serves those, in the workspace. The user who starts the server so agrees to them, and the
+        client asks before a call; so `policy.tools = "ask"` allows them. Deny patterns still count.
         """
         from metier.mcp import SkillWatcher
         from metier.runtime import Session

@@ -26,6 +26,7 @@ from metier.values import dataclass, replace
 
 from .command_output import CommandOutput, output_text
 from .confined_call import Permit, authorise, emit_taken, is_offered, plan_run, recent_skills, run_confined
+from .own_program import own_program
 
 if TYPE_CHECKING:
     from metier.runtime.session import Session
@@ -68,7 +69,9 @@ def _command_tool(session: Session) -> Tool:
         if script is not None:
             # A rule for the script holds for this command too.
             request = replace(request, also=(replace(script, also=()), *script.also))
-        run = ScriptRun(script=_shell(session), code=line.encode("utf-8", "surrogatepass") + b"\n", stdin=_stdin(arguments))
+        before, readable = own_program(line)
+        code = f"{before}{line}\n".encode("utf-8", "surrogatepass")
+        run = ScriptRun(script=_shell(session), code=code, stdin=_stdin(arguments), inputs=readable)
         command = CommandCall(
             tool="run_command", text=line, run=run, request=request, script=script, seconds=_seconds(arguments)
         )

@@ -109,7 +109,7 @@ def plan_run(session: Session, run: ScriptRun, *, skill: str, seconds: float | N
     return replace(
         run,
         folder=folder,
-        inputs=tuple(dict.fromkeys(folders)),
+        inputs=tuple(dict.fromkeys((*run.inputs, *folders))),
         workspace=session.workspace.mount() if session.workspace is not None else None,
         environment=dict(options.environment),
         limits=replace(options.limits, seconds=min(most, seconds_left(session, skill))),
