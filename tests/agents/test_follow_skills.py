@@ -126,7 +126,7 @@ def test_data_analysis_draws_the_chart_of_the_readme(follower: Follower) -> None
     results = follower.follow(
         "plot the monthly sales in sales.csv",
         calls("data-analysis_analyze", command="summary", file="sales.csv"),
-        calls("data-analysis_analyze", command="chart", file="sales.csv", kind="line", x="month", y="sales", aggregate="sum",
+        calls("data-analysis_analyze", command="chart", file="sales.csv", kind="line", x="month", y=["sales"], aggregate="sum",
               output="sales.svg", title="Sales fell in March"),
         says("Sales fell in March; see sales.svg."),
     )  # fmt: skip

@@ -37,8 +37,28 @@ def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+_TRY = "python3 -c 'from price import total\nprint(total([10, 5]))' | tee result.txt"
+_FINDING = "**major** `price.py:2`: `items[1:]` leaves out the first item; `total([10, 5])` is 5.\n"
+_STEPS = {
+    "review my change": (
+        calls("run_command", command="git status --short && git diff HEAD"), calls("read_file", path="price.py"),
+        calls("run_command", command=_TRY), calls("write_file", path="review.md", content=_FINDING),
+        says("One major finding: the first item is free. See review.md."),
+    ),
+    "plot the monthly sales": (
+        calls("data-analysis_analyze", command="summary", file="sales.csv"),
+        calls("data-analysis_analyze", command="chart", file="sales.csv", kind="line", x="month", y=["sales"],
+              output="sales.svg"),
+        says("Sales fell in March. The chart is sales.svg."),
+    ),
+}  # fmt: skip
+
+
 def _answer(request: ModelRequest) -> ModelAnswer:
-    """Counts words with a script, tells an endless story, and else repeats the message."""
+    """Follows the steps of a request, counts words with a script, tells an endless story, and else repeats the message."""
+    for words, steps in _STEPS.items():
+        if words in request.user:
+            return steps[len(request.results)]
     if "count" in request.user and "word-count_count" in request.tools and request.body["messages"][-1]["role"] == "user":
         return calls("word-count_count", args=["one two three"])
     if "story" in request.user:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from metier.runtime import ToolPattern
@@ -47,3 +49,12 @@ def test_a_deny_for_one_name_of_the_shell_holds_for_all() -> None:
     for name in ("shell", "run_shell_command", "run_in_terminal", "Shell"):
         assert ToolPattern.parse(f"{name}(git push:*)").forbids(tool_request("Bash", "git -C . push"))
         assert ToolPattern.parse("Bash(git push:*)").forbids(tool_request(name, "git -C . push"))
+
+
+def test_the_documentation_shows_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs/policy.md").read_text()
+    for row in TOOL_NAMES:
+        (line,) = [line for line in page.splitlines() if line.startswith("|") and f"| `{row.kind}` |" in line]
+        columns = (row.ours, row.kind, row.claude, row.codex, row.copilot, row.gemini, row.cursor, row.opencode, row.others)
+        shown = [cell.replace("`", "").strip() for cell in line.strip("|").split("|")]
+        assert shown == [column or ("not offered" if not place else "") for place, column in enumerate(columns)]
