@@ -187,7 +187,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "": (
         ("Use skills", ("install", "list", "search", "update", "remove")),
         ("Write skills", ("new", "publish", "skill")),
-        ("Work with a model", ("run", "chat", "agent", "prompt", "mcp", "session", "stats")),
+        ("Work with a model", ("run", "chat", "agent", "prompt", "mcp", "session", "workspace", "stats")),
         ("Share skills", ("registry", "login", "logout")),
         ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
     ),

@@ -90,6 +90,11 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "session list": ("metier session list", "metier session list --json"),
     "session show": ("metier session show my-session", "metier session show my-session --json"),
     "session clear": ("metier session clear my-session", "metier session clear --all"),
+    "workspace": ("metier workspace list", "metier workspace apply"),
+    "workspace list": ("metier workspace list", "metier workspace list --json"),
+    "workspace show": ("metier workspace show", "metier workspace show 5f2c9a01 --diff"),
+    "workspace apply": ("metier workspace apply", "metier workspace apply 5f2c9a01 chart.svg"),
+    "workspace discard": ("metier workspace discard", "metier workspace discard 5f2c9a01"),
     "policy": ("metier policy show", "metier policy allow 'Bash(git status)'"),
     "policy show": ("metier policy show", "metier policy show --json"),
     "policy allow": (

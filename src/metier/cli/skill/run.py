@@ -67,7 +67,9 @@ def run_script(
         result = run_in(
             session, app.folder, skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs
         )
-        result = replace(result, info=remark) if remark else result
+        if remark and result.status:
+            # It may have failed because it did not find the user's files.
+            result = replace(result, info=remark)
         result = _with_changes(app, session, skill, result, yes=options.yes)
     finally:
         if workspace is not None:
