@@ -31,7 +31,7 @@ _KEYS = {
     "Enter": "\r", "Space": " ", "Down": "\x1b[B", "Up": "\x1b[A", "Tab": "\t", "Esc": "\x1b",
     "Ctrl-C": "\x03", "Ctrl-D": "\x04",
 }  # fmt: skip
-_PATIENCE = 20.0
+_PATIENCE = 120.0
 _COLUMNS = 160
 _ROWS = 2000
 """Taller than the terminal that programs see, so that nothing scrolls out of sight."""

@@ -66,14 +66,14 @@ def run(
     text = request_text(query)
     options = WorkspaceOptions(**folder)
     session = conversation_id(app, session_id, latest=latest)
-    workspace, remark = open_workspace(app, options, ask=not click.get_current_context().params["as_json"])
+    workspace, _ = open_workspace(app, options, ask=not click.get_current_context().params["as_json"])
     conversation = Conversation(
         app, agent=agent or agent_of(app, session), model=model, session=session, variables=parse_pairs(variables),
         parameters=parse_parameters(app, parameters), workspace=workspace,
     )  # fmt: skip
     try:
         result = _answer(conversation, text, skills)
-        return _with_changes(conversation, result, remark, yes=options.yes)
+        return _with_changes(conversation, result, yes=options.yes)
     finally:
         if workspace is not None:
             workspace.close()
@@ -89,10 +89,9 @@ def _answer(conversation: Conversation, text: str, skills: Sequence[str]) -> Res
     return _result(conversation, record, live=live)
 
 
-def _with_changes(conversation: Conversation, result: Result, remark: str, *, yes: bool) -> Result:
+def _with_changes(conversation: Conversation, result: Result, *, yes: bool) -> Result:
     if conversation.workspace is None:
-        info = "; ".join(filter(None, (result.info, remark)))
-        return replace(result, data={**result.data, "workspace": None}, info=info)
+        return replace(result, data={**result.data, "workspace": None})
     ask = not click.get_current_context().params["as_json"]
     if result.status == _EXIT_STATUS[TurnStatus.STOPPED]:
         conversation.workspace.discard()

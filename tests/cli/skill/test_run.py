@@ -69,7 +69,7 @@ def test_standard_input_and_files_go_through_only_when_asked(shell: Shell, tmp_p
 @confined
 def test_a_terminal_never_sees_an_escape_of_a_script(shell: Shell) -> None:
     script_skill(shell, "import sys\nprint('\\x1b]0;owned\\x07\\x1b[31mred\\x1b[0m')\nprint('\\x1b[2Jgone', file=sys.stderr)\n")
-    _, text = shell.on_terminal("skill", "run", "tool", "go", PATH=PATH)
+    _, text = shell.on_terminal("skill", "run", "tool", "go", "--no-workspace", PATH=PATH)
     assert "\x1b" not in text
     assert "red" in text
     assert "gone" in text

@@ -75,14 +75,13 @@ def chat(
         app.conversations.agents.get(agent)
     session = _pick(app) if session_id == _PICK and not latest else conversation_id(app, session_id, latest=latest)
     options = WorkspaceOptions(workspace=workspace, no_workspace=no_workspace, no_write=no_write, yes=yes)
-    opened, remark = open_workspace(app, options, ask=not click.get_current_context().params["as_json"])
+    opened, _ = open_workspace(app, options, ask=not click.get_current_context().params["as_json"])
     conversation = Conversation(
         app, agent=agent or agent_of(app, session), model=model, session=session, variables=parse_pairs(variables),
         parameters=parse_parameters(app, parameters), workspace=opened, **_commands(app),
     )  # fmt: skip
     try:
-        result = _converse(conversation, yes=yes)
-        return replace(result, info=remark) if remark and not result.info else result
+        return _converse(conversation, yes=yes)
     finally:
         if opened is not None:
             opened.close()

@@ -67,7 +67,7 @@ def run_script(
         result = run_in(
             session, app.folder, skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs
         )
-        if remark and result.status:
+        if remark and result.data["exit_code"]:
             # It may have failed because it did not find the user's files.
             result = replace(result, info=remark)
         result = _with_changes(app, session, skill, result, yes=options.yes)
