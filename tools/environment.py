@@ -13,14 +13,14 @@ import sys
 import venv
 from pathlib import Path
 
-__all__ = ["ROOT", "child_environment", "find_python", "find_uv", "install_mcp_suite", "install_system_packages", "sync"]
+__all__ = ["ROOT", "child_environment", "find_python", "find_uv", "install_npm_packages", "install_system_packages", "sync"]
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST_PYTHON = (3, 11)
 # Each command that tests start, and the Debian package that provides it.
 SYSTEM_PACKAGES = {
     "git": "git", "less": "less", "bwrap": "bubblewrap", "setpriv": "util-linux", "chromium": "chromium", "tmux": "tmux",
-    "zip": "zip", "rg": "ripgrep",
+    "zip": "zip", "podman": "podman", "runc": "runc", "rg": "ripgrep",
 }  # fmt: skip
 
 
@@ -86,12 +86,14 @@ def install_system_packages() -> None:
             _succeeds(["apt-get", "install", "-y", "-qq", "--no-install-recommends", package], environment)
 
 
-def install_mcp_suite() -> None:
-    """Installs MCP's own conformance suite where there is npm."""
-    folder = ROOT / "tests" / "mcp" / "suite"
-    installed, locked = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
-    if shutil.which("npm") and not (installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime):
-        _succeeds(["npm", "ci", "--no-audit", "--no-fund", "--prefix", str(folder)])
+def install_npm_packages() -> None:
+    """Installs MCP's own conformance suite, and the agent programs of other makers, where there is npm."""
+    if not shutil.which("npm"):
+        return
+    for folder in (ROOT / "tests" / "mcp" / "suite", ROOT / "tests" / "hosts" / "programs"):
+        installed, locked = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
+        if not (installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime):
+            _succeeds(["npm", "ci", "--no-audit", "--no-fund", "--prefix", str(folder)])
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> None:

@@ -3,8 +3,9 @@
     python3 tools/test.py [--python VERSION] [pytest arguments]
 
 Installs what is missing first: the locked Python packages into .venv (with --python 3.13 into .venv-3.13, by a Python that is
-on this machine), MCP's conformance suite where there is npm, and as root on Debian or Ubuntu the programs that tests start. The
-last line names what was left out on this machine, and why. METIER_FULL=1 adds the long runs: soaks and random examples.
+on this machine), MCP's conformance suite and other makers' agents where there is npm, and as root on Debian or Ubuntu the
+programs that tests start. The last line names what was left out on this machine, and why. METIER_FULL=1 adds the long runs:
+soaks and random examples.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.environment import ROOT, child_environment, install_mcp_suite, install_system_packages, sync
+from tools.environment import ROOT, child_environment, install_npm_packages, install_system_packages, sync
 
 
 def main() -> int:
@@ -27,7 +28,7 @@ def main() -> int:
     options, pytest_arguments = parser.parse_known_args()
     install_system_packages()
     binaries = sync("--all-extras", "--all-groups", python=options.python)
-    install_mcp_suite()
+    install_npm_packages()
     command = [str(binaries / "python"), "-m", "pytest", *pytest_arguments]
     return subprocess.run(command, cwd=ROOT, env=child_environment(), check=False).returncode
 

@@ -15,6 +15,7 @@ from metier.adapters import MissingSdkError, Skills
 from metier.adapters.background_loop import run_in_background
 from metier.disclosure import Budget
 from metier.errors import NotFoundError, UsageError
+from metier.extras import install_command
 from metier.runtime import Session, SessionOptions, SessionServices, SkillActivated, static_tools
 from metier.testing import EventRecorder, FakeRunner, run_now, skill_folder
 
@@ -250,7 +251,7 @@ def test_many_threads_may_wait_at_once(root: Path) -> None:
 def test_a_missing_sdk_is_one_sentence_with_the_command_that_installs_it(adapter: str, sdk: str, extra: str) -> None:
     code = f"import sys; sys.modules[{sdk!r}] = None\nimport metier.adapters.{adapter}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1].endswith(f"{extra} is not installed; pip install 'metier[{extra}]'")
+    assert done.stderr.splitlines()[-1].endswith(f"{extra} is not installed; run `{install_command(extra)}`")
     assert "another exception" not in done.stderr
     assert issubclass(MissingSdkError, ImportError)
 

@@ -78,3 +78,50 @@ def test_a_configured_registry_that_does_not_exist_is_an_error(shell: Shell) -> 
 def test_a_skills_folder_that_is_not_there_is_an_error(shell: Shell) -> None:
     level, text = checks(shell, SKILLS_DIR="nosuch")["skills"]
     assert (level, "no such folder" in text) == ("error", True)
+
+
+def test_a_runner_of_containers_says_which_engine_works_or_why_none_does(shell: Shell) -> None:
+    shell.write_config('[sandbox]\nrunner = "container"\n')
+    level, text = checks(shell)["sandbox"]
+    assert text.startswith("scripts run in containers of " if level == "ok" else "no container engine works: ")
+    shell.write_config('[sandbox]\nrunner = "container"\nimage = "python:3.12"\n')
+    expected = "no container engine works: scripts are refused (the image 'python:3.12' is not named by a digest"
+    level, text = checks(shell)["sandbox"]
+    assert level == "error"
+    assert text.startswith((expected, "no container engine works: scripts are refused (podman is not installed"))
+
+
+def test_a_misspelt_runner_is_one_sentence(shell: Shell) -> None:
+    for line, message in (
+        ('runner = "containers"', "sandbox.runner is 'containers', not one of sandbox, container"),
+        (
+            'runner = "container"\ncontainer_engine = "dokker"',
+            "sandbox.container_engine is 'dokker', not one of podman, docker",
+        ),
+    ):
+        shell.write_config(f"[sandbox]\n{line}\n")
+        assert message in checks(shell)["running"][1]
+
+
+def test_the_model_is_checked_without_asking_it(shell: Shell) -> None:
+    assert checks(shell)["model"][0] == "ok"
+    assert "none is configured" in checks(shell)["model"][1]
+    shell.write_config('[model]\nname = "openai:gpt-5"\n')
+    assert checks(shell, OPENAI_API_KEY=None)["model"] == ("warning", "openai:gpt-5, but OPENAI_API_KEY is not set")
+    assert checks(shell, OPENAI_API_KEY="k")["model"][0] == "ok"
+
+
+def test_the_registry_is_asked(shell: Shell) -> None:
+    assert checks(shell)["skills.registry"] == ("ok", "none is configured")
+    shell.write_config('[skills]\nregistry = "http://127.0.0.1:9/skills"\n')
+    level, text = checks(shell)["skills.registry"]
+    assert level == "warning"
+    assert "cannot reach http://127.0.0.1:9" in text
+    assert shell("doctor").code == 0
+
+
+def test_the_agents_on_this_machine_are_named(shell: Shell) -> None:
+    assert "no other agent was found" in checks(shell)["agents"][1]
+    (shell.home / ".claude").mkdir()
+    (shell.home / ".codex").mkdir()
+    assert checks(shell)["agents"] == ("ok", "claude-code, codex; new skills are for all of them")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from tools.environment import ROOT, child_environment, find_uv
@@ -37,6 +40,11 @@ def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+TOOL_CALLS: dict[str, tuple[str, dict[str, Any]]] = {  # Any: arguments as a model sends them
+    "count": ("word-count_count", {"args": ["one two three"]}),
+    "salutation": ("greet", {"name": "Bob"}),
+    "render": ("render-page_render", {"url": "https://example.com"}),
+}
 _TRY = "python3 -c 'from price import total\nprint(total([10, 5]))' | tee result.txt"
 _FINDING = "**major** `price.py:2`: `items[1:]` leaves out the first item; `total([10, 5])` is 5.\n"
 _STEPS = {
@@ -55,12 +63,13 @@ _STEPS = {
 
 
 def _answer(request: ModelRequest) -> ModelAnswer:
-    """Follows the steps of a request, counts words with a script, tells an endless story, and else repeats the message."""
+    """Follows the steps of a request, or calls the tool that it is about; tells an endless story; else repeats the message."""
     for words, steps in _STEPS.items():
         if words in request.user:
             return steps[len(request.results)]
-    if "count" in request.user and "word-count_count" in request.tools and request.body["messages"][-1]["role"] == "user":
-        return calls("word-count_count", args=["one two three"])
+    for word, (tool, arguments) in TOOL_CALLS.items():
+        if word in request.user and tool in request.tools and request.body["messages"][-1]["role"] == "user":
+            return calls(tool, **arguments)
     if "story" in request.user:
         return says("Once upon a time. " + "And so on. " * 400, pause=0.02)
     return says(f"You said: *{request.user}*")
@@ -73,8 +82,22 @@ def model() -> Iterator[ModelServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The variables that lead to the journeys' own internet."""
+    with internet(tmp_path_factory.mktemp("internet")) as variables:
+        yield variables
+
+
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
+def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -> Iterator[ShellTerminal]:
+    with open_terminal(installed_program, {"MODEL_URL": model.url, "NO_COLOR": "1", **web}) as shell:
+        yield shell
+
+
+@contextlib.contextmanager
+def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int = 160) -> Iterator[ShellTerminal]:
+    """A shell in an empty home. `program` is the `bin` folder that has metier."""
     # A short path, so that messages that name it fit on a line of the terminal.
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     home = folder / "home"
@@ -82,15 +105,13 @@ def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTermi
     tools = folder / "bin"
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
-    (tools / "metier").symlink_to(installed_program / "metier")
+    (tools / "metier").symlink_to(program / "metier")
     environment = {
         "HOME": str(home),
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
-        "NO_COLOR": "1",
         "EDITOR": "true",
-        "MODEL_URL": model.url,
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",
@@ -98,8 +119,11 @@ def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTermi
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.com",
         "GIT_CONFIG_NOSYSTEM": "1",
+        **variables,
     }
-    shell = ShellTerminal(home, environment)
-    yield shell
-    shell.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    shell = ShellTerminal(home, environment, columns)
+    try:
+        yield shell
+    finally:
+        shell.close()
+        shutil.rmtree(folder, ignore_errors=True)

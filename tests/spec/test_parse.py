@@ -273,3 +273,12 @@ def test_no_frontmatter_makes_it_raise_and_every_problem_is_complete(text: str, 
         assert one.line is not None
         assert 1 <= one.line <= text.count("\n") + 6
     assert found.manifest is not None or found.report.problems
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_an_unclosed_quote_is_reported_where_it_opens(quote: str) -> None:
+    text = f"---\nname: pdf\ndescription: {quote}Fills forms.\nlicense: MIT\n---\n\nBody\n"
+    (problem,) = parse(text.encode()).report
+    assert (problem.code, problem.where) == ("SK008", "SKILL.md:3:14")
+    assert problem.message == "not valid YAML: the quote that opens here is not closed"
+    assert "quote" in problem.hint

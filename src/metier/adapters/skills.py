@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metier.catalog import Catalog
 from metier.disclosure import Budget
-from metier.errors import UnavailableError, UsageError
+from metier.errors import UsageError
+from metier.extras import MissingExtraError
 from metier.runtime import (
     Session,
     SessionOptions,
@@ -41,11 +42,11 @@ _MOST_OPEN = 1_000
 _MOST_PAGES = 64
 
 
-class MissingSdkError(UnavailableError, ImportError):
+class MissingSdkError(MissingExtraError, ImportError):
     """The framework's package is not installed."""
 
     def __init__(self, extra: str) -> None:
-        super().__init__(f"{extra} is not installed", hint=f"pip install 'metier[{extra}]'", retryable=False)
+        super().__init__(f"{extra} is not installed", extra=extra)
 
     def __str__(self) -> str:
         return f"{super().__str__()}; {self.hint}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
+from metier.errors import plural
 from metier.values import dataclass, replace
 
 from .conversations import Turn
@@ -124,8 +125,8 @@ def summary_note(turns: int, summary: str) -> str:
     if not turns:
         return ""
     if not summary:
-        return f"[{turns} earlier turns of this conversation are left out.]"
-    return f"## Earlier in this conversation\n\n{turns} turns are left out; this is a summary of them.\n\n{summary}"
+        return f"[{plural(turns, 'earlier turn')} of this conversation left out.]"
+    return f"## Earlier in this conversation\n\n{plural(turns, 'turn')} left out; this is a summary.\n\n{summary}"
 
 
 def summary_request(before: str, turns: Sequence[Turn]) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .conversations import Conversations
     from .installation import Installation
     from .registries import Registries
+    from .router import Router
     from .sessions import Sessions
     from .skills import LocalSkills
     from .workspaces import Workspaces
@@ -124,7 +125,8 @@ class App:
         """Returns the skills that are hidden by what was installed now; copies and links of the same skill are not."""
         if not result.done or not result.changed:
             return ()
-        placed = self.installation.store(result.scope.level).place_all(result.lock[name] for name in result.changed)
+        versions = [entry for name in result.changed for entry in result.lock.versions(name.partition("@")[0])]
+        placed = self.installation.store(result.scope.level).place_all(versions)
         installed = {os.path.realpath(path) for skill in placed.values() for path in skill.paths}
         others = (os.path.join(root, name) for root in self.installation.skill_roots for name in result.changed)
         if not any(os.path.exists(path) and os.path.realpath(path) not in installed for path in others):
@@ -187,3 +189,9 @@ class App:
             paths=self.paths, settings=self.settings, environment=self.environment,
             skills=self.skills, sessions=self.sessions, installation=self.installation,
         )  # fmt: skip
+
+    @cached_property
+    def router(self) -> Router:
+        from .router import Router
+
+        return Router(paths=self.paths, settings=self.settings, environment=self.environment, skills=self.skills)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from metier.mcp import OpenSession, SkillWatcher
     from metier.runtime import (
         ApprovalHook,
+        ContainerRunner,
         FileApprovals,
         Interpreters,
         Permissions,
@@ -109,18 +110,34 @@ class Sessions:
         )  # fmt: skip
 
     @cached_property
-    def runner(self) -> Runner:
+    def runner(self) -> Runner | ContainerRunner:
         return self.runner_with(None)
 
-    def runner_with(self, interpreters: Interpreters | None) -> Runner:
-        from metier.runtime import IsolationLevel, Runner
+    def runner_with(self, interpreters: Interpreters | None) -> Runner | ContainerRunner:
+        from metier.config import one_of
+        from metier.runtime import IsolationLevel, Runner, RunnerKind
 
+        if one_of(self.settings, "sandbox.runner", RunnerKind) is RunnerKind.CONTAINER:
+            return self.container_runner(interpreters)
         runner = Runner(interpreters=interpreters)
         require = self.options().limits.require
         if require in (IsolationLevel.LIMITS, IsolationLevel.OFF) and runner.best() is None:
             # The weak levels are never chosen silently: here the user has named one.
             return Runner(level=require, interpreters=interpreters)
         return runner
+
+    def container_runner(self, interpreters: Interpreters | None = None) -> ContainerRunner:
+        from metier.config import one_of
+        from metier.runtime import ContainerOptions, ContainerRunner, EngineKind
+
+        settings = self.settings
+        is_automatic = settings["sandbox.container_engine"].value == "auto"
+        options = ContainerOptions(
+            engine=None if is_automatic else one_of(settings, "sandbox.container_engine", EngineKind),
+            image=str(settings["sandbox.image"].value), allow_tags=settings.boolean("sandbox.allow_tags"),
+            options=settings.strings("sandbox.container_options"),
+        )  # fmt: skip
+        return ContainerRunner(options, interpreters=interpreters, environment=self.environment)
 
     @cached_property
     def telemetry(self) -> Telemetry:

@@ -33,4 +33,4 @@ def clean(app: App, *, unused_for: str | None) -> Result:
 
 
 def _format_size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size:,} bytes"
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else plural(size, "byte")

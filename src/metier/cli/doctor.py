@@ -25,7 +25,9 @@ from .core.dispatch import command
 from .core.entry_rows import count_by_state
 from .core.result import Result
 from .core.terminal import Terminal, one_line, pad, plural
+from .doctor_services import check_services
 from .registry.location import registry_location
+from .skill.show import missing_for
 
 __all__ = ["doctor"]
 
@@ -89,7 +91,8 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
     except MetierError as error:
         yield DoctorCheck("skills", "error", str(error), error.hint)
     yield from _running(app)
-    yield from _registry(app, all_archives=all_archives)
+    yield from _own_registry(app, all_archives=all_archives)
+    yield from (DoctorCheck(*found) for found in check_services(app))
     for tool, purpose in _TOOLS.items():
         there = app.skills.machine.has_command(tool)
         yield DoctorCheck(
@@ -111,7 +114,7 @@ def _running(app: App) -> Iterator[DoctorCheck]:
         yield DoctorCheck("running", "error", str(error), error.hint)
 
 
-def _registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
+def _own_registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
     """Checks the registry on this machine, if one is configured or exists."""
     if not app.settings.path("registry.db") and not os.path.exists(app.paths.at("registry", "registry.sqlite")):
         return
@@ -187,6 +190,8 @@ def _skills(app: App) -> Iterator[DoctorCheck]:
                 f"{entry.state}: {entry.reason}",
                 f"`metier skill show {entry.name}`" if entry.state is State.SKIPPED else "",
             )
+        elif entry.state is State.ENABLED and (missing := missing_for(app, entry.manifest)):
+            yield DoctorCheck(entry.name, "warning", f"enabled, but this machine may lack: {', '.join(missing)}")
 
 
 def _project(app: App) -> DoctorCheck:

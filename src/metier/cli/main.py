@@ -1,7 +1,7 @@
 """The entry point of the command line.
 
-`--version`, `--help` and a listing that has not changed are answered before any library is imported: importing click takes
-longer than starting Python.
+`--version`, `--help`, a listing that has not changed and prompt hooks are answered before any other library is imported:
+importing click takes longer than starting Python.
 """
 
 from __future__ import annotations
@@ -82,6 +82,10 @@ def _answer_without_click(words: list[str]) -> int | None:
         from .core.listing_cache import print_cached_listing
 
         return print_cached_listing(words)
+    if words[:2] == ["hook", "run"] and "--help" not in words:
+        from .hook.hook_process import run_hook
+
+        return run_hook(words[2:])
     return None
 
 

@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from metier.errors import plural
+
 from .escaping import escape_markdown, escape_output, escape_xml, one_line
 from .tiers import CatalogFormat, PromptSkill
 
@@ -50,7 +52,8 @@ def breadcrumb(skills: int) -> str:
 
 
 def left_out_sentence(skills: int, activation: ActivationMethod) -> str:
-    return f"{skills:,} more skills are not listed here; {_SEARCH[activation]}."
+    are = "is" if skills == 1 else "are"
+    return f"{plural(skills, 'more skill')} {are} not listed here; {_SEARCH[activation]}."
 
 
 def render_block(lines: Sequence[CatalogLine], names: Sequence[str], form: CatalogFormat) -> str:

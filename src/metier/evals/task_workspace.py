@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 from metier.disclosure import escape_output, one_line
-from metier.errors import RefusedError
+from metier.errors import RefusedError, plural
 from metier.runtime import (
     Limits,
     Outcome,
@@ -64,7 +64,7 @@ class TaskWorkspace:
             try:
                 yield entry.path, data.decode("utf-8")[:_MOST_READ]
             except UnicodeDecodeError:
-                yield entry.path, f"(binary, {len(data):,} bytes)"
+                yield entry.path, f"(binary, {plural(len(data), 'byte')})"
 
     def around(self, runner: ScriptRunner) -> ScriptRunner:
         """A runner for the skill's own scripts: they can read the workspace's files and add to them."""
@@ -75,7 +75,7 @@ class TaskWorkspace:
 
     async def _list(self, _: dict[str, Json]) -> ToolReply:
         rows = [
-            f"{one_line(entry.path)}  {entry.size:,} bytes"
+            f"{one_line(entry.path)}  {plural(entry.size, 'byte')}"
             for folder in (self.inputs, self.outputs)
             for entry in DiskFiles(folder).list()
         ]

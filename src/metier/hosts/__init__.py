@@ -6,9 +6,20 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts
+    from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts, expand_folder
+    from .prompt_hooks import PROMPT_HOOKS, PromptHook
 
-__all__ = ["HOSTS", "HOST_ALIASES", "HOST_VARIABLES", "SHARED_FOLDER", "Host", "detect_hosts"]
+__all__ = [
+    "HOSTS",
+    "HOST_ALIASES",
+    "HOST_VARIABLES",
+    "PROMPT_HOOKS",
+    "SHARED_FOLDER",
+    "Host",
+    "PromptHook",
+    "detect_hosts",
+    "expand_folder",
+]
 
 # Here and not computed from the table: a cached listing compares these variables and imports nothing else.
 HOST_VARIABLES = (
@@ -26,5 +37,9 @@ HOST_VARIABLES = (
 # A type checker reads the imports above.
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
-        __name__, {"metier.hosts.known_hosts": ("HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts")}
+        __name__,
+        {
+            "metier.hosts.known_hosts": ("HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts", "expand_folder"),
+            "metier.hosts.prompt_hooks": ("PROMPT_HOOKS", "PromptHook"),
+        },
     )

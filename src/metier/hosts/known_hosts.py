@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts"]
+__all__ = ["HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts", "expand_folder"]
 
 SHARED_FOLDER = ".agents/skills"
 
@@ -35,10 +35,7 @@ class Host(NamedTuple):
     def user_folder(self, home: str, environment: Mapping[str, str]) -> str | None:
         if self.user is None:
             return None
-        moved = environment.get(self.variable) if self.variable else None
-        if moved and self.user.startswith(f"{self.marker}/"):
-            return os.path.join(_expand(moved, home, environment), self.user[len(self.marker) + 1 :])
-        return _expand(self.user, home, environment)
+        return expand_folder(self.user, home, environment, moved=self)
 
     def project_folder(self, project: str) -> str:
         return os.path.join(project, self.project)
@@ -47,6 +44,14 @@ class Host(NamedTuple):
         moved = environment.get(self.variable) if self.variable else None
         text = moved or self.marker
         return _expand(text, home, environment) if text else None
+
+
+def expand_folder(text: str, home: str, environment: Mapping[str, str], *, moved: Host | None = None) -> str:
+    """Returns the path of a user's folder or file. A host's variable moves what is below its marker."""
+    folder = environment.get(moved.variable) if moved and moved.variable else None
+    if moved and folder and text.startswith(f"{moved.marker}/"):
+        return os.path.join(_expand(folder, home, environment), text[len(moved.marker) + 1 :])
+    return _expand(text, home, environment)
 
 
 def _expand(text: str, home: str, environment: Mapping[str, str]) -> str:

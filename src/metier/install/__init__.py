@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
     from .fetch.repository import FoundSkill, select_skills
+    from .hooks import HookPlace, HookState, hook_command, plan_hook, plan_removal
+    from .host_files import HostFileChange, apply_change, read_host_file
     from .installation import install, list_source, parse_source_ref, restore_and_install
+    from .jsonc import JsoncError, read_jsonc, with_member
     from .lock.lock_file import Lock, LockEntry, Origin
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
-    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
+    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -71,6 +74,9 @@ __all__ = [
     "FoundSkill",
     "GitRef",
     "HiddenSkill",
+    "HookPlace",
+    "HookState",
+    "HostFileChange",
     "HttpArchive",
     "HttpSkillFile",
     "InstallMode",
@@ -78,6 +84,7 @@ __all__ = [
     "InstallResult",
     "InstallScope",
     "InstallStep",
+    "JsoncError",
     "Leftover",
     "LocalName",
     "LocalPath",
@@ -108,8 +115,10 @@ __all__ = [
     "UpdateState",
     "UpdateStatus",
     "Verb",
+    "VersionAction",
     "WellKnown",
     "abort_updates",
+    "apply_change",
     "cached_scan",
     "changes",
     "default_targets",
@@ -117,6 +126,7 @@ __all__ = [
     "find_leftovers",
     "grant_purpose",
     "group_by_store",
+    "hook_command",
     "ignore_progress",
     "install",
     "is_source_pattern",
@@ -126,7 +136,11 @@ __all__ = [
     "parse_header",
     "parse_ref",
     "parse_source_ref",
+    "plan_hook",
+    "plan_removal",
     "read_duration",
+    "read_host_file",
+    "read_jsonc",
     "read_plugins",
     "read_sources",
     "read_targets",
@@ -141,6 +155,7 @@ __all__ = [
     "try_skill",
     "update",
     "verify",
+    "with_member",
     "write_agents_md",
 ]
 
@@ -182,6 +197,9 @@ if not TYPE_CHECKING:
                 "FoundSkill",
                 "select_skills",
             ),
+            "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
+            "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),
+            "metier.install.jsonc": ("JsoncError", "read_jsonc", "with_member"),
             "metier.install.installation": (
                 "install",
                 "list_source",
@@ -206,6 +224,7 @@ if not TYPE_CHECKING:
             "metier.install.options": (
                 "ConflictAction",
                 "ConflictAnswer",
+                "VersionAction",
                 "InstallOptions",
                 "HiddenSkill",
                 "InstallResult",

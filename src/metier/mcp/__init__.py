@@ -11,11 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .client_config import (
         ClientName,
-        ConfigChange,
         ConfigFile,
         ConfigScope,
         ServerCommand,
-        apply_change,
         config_file_of,
         metier_server,
         plan_change,
@@ -32,8 +30,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "metier.mcp.client_config": (
-        "ClientName", "ConfigChange", "ConfigFile", "ConfigScope", "ServerCommand", "apply_change", "config_file_of",
-        "metier_server", "plan_change",
+        "ClientName", "ConfigFile", "ConfigScope", "ServerCommand", "config_file_of", "metier_server", "plan_change",
     ),
     "metier.mcp.connections": ("list_entries",),
     "metier.mcp.general_tools": ("served_general_tools",),
@@ -50,7 +47,6 @@ _EXPORTS = {
 __all__ = [
     "HOW_TO_CONFIGURE",
     "ClientName",
-    "ConfigChange",
     "ConfigFile",
     "ConfigScope",
     "HttpOptions",
@@ -64,7 +60,6 @@ __all__ = [
     "ServerListing",
     "SkillServer",
     "SkillWatcher",
-    "apply_change",
     "config_file_of",
     "list_entries",
     "metier_server",

@@ -6,26 +6,22 @@ Only the server's own entry changes; comments and all other entries stay, and a 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import ConfigError, ConflictError
-from metier.sources import file_lock, find_command, inner_file, read_regular, replace_bytes
+from metier.install import HostFileChange, JsoncError, read_host_file, read_jsonc, with_member
+from metier.sources import find_command
 from metier.spec import Json
 from metier.values import dataclass
-
-from . import jsonc
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 __all__ = [
-    "ClientName", "ConfigChange", "ConfigFile", "ConfigScope", "ServerCommand", "apply_change", "config_file_of",
-    "metier_server", "plan_change",
+    "ClientName", "ConfigFile", "ConfigScope", "ServerCommand", "config_file_of", "metier_server", "plan_change",
 ]  # fmt: skip
 
 _OURS = frozenset({"metier", "metier.exe"})
@@ -74,76 +70,25 @@ class ConfigFile:
         return entry | {"command": server.command, "args": list(server.arguments)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigChange:
-    """A client's configuration file before and after the change."""
-
-    file: str
-    before: str | None
-    """None if the file does not exist."""
-    after: str
-    inside: str | None = None
-    """As in ConfigFile."""
-
-    @property
-    def is_needed(self) -> bool:
-        return self.before != self.after
-
-
-def plan_change(place: ConfigFile, server: ServerCommand) -> ConfigChange:
+def plan_change(place: ConfigFile, server: ServerCommand) -> HostFileChange:
     """Returns the change that adds the server. Other keys of an existing entry stay."""
-    before = _text(place.file, place.inside)
+    before = read_host_file(place.file, place.inside)
     write = _in_toml if place.is_toml else _in_json
-    return ConfigChange(file=place.file, before=before, after=write(place, server, before or ""), inside=place.inside)
-
-
-def apply_change(change: ConfigChange, *, now: datetime, lock: str) -> str | None:
-    """Writes the file and returns the path of the backup. Raises ConflictError if the file has changed since the plan.
-
-    `lock` is a file outside the client's folder.
-    """
-    if not change.is_needed:
-        return None
-    with file_lock(lock):
-        if _text(change.file, change.inside) != change.before:
-            raise ConflictError(f"{change.file} has changed in the meantime", hint="run the command again")
-        backup = _backup(change, now)
-        replace_bytes(change.file, change.after.encode(), mode=0o644, inside=change.inside)
-    return backup
-
-
-def _backup(change: ConfigChange, now: datetime) -> str | None:
-    if change.before is None:
-        return None
-    backup = f"{change.file}.{now:%Y%m%d-%H%M%S}.bak"
-    # The file may hold secrets, so the backup has the same permissions.
-    mode = stat.S_IMODE(os.stat(change.file).st_mode)
-    replace_bytes(backup, change.before.encode(), mode=mode, inside=change.inside)
-    return backup
-
-
-def _text(file: str, inside: str | None) -> str | None:
-    try:
-        with inner_file(file, inside=inside) as (folder, name):
-            return read_regular(name, dir_fd=folder).decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError as error:
-        raise ConfigError("not UTF-8", file=file, hint="fix it by hand first; nothing was changed") from error
+    return HostFileChange(file=place.file, before=before, after=write(place, server, before or ""), inside=place.inside)
 
 
 def _in_json(place: ConfigFile, server: ServerCommand, before: str) -> str:
     mark, text = (_BYTE_ORDER_MARK, before[1:]) if before.startswith(_BYTE_ORDER_MARK) else ("", before)
     try:
-        document = jsonc.read(text)
+        document = read_jsonc(text)
         known = document.get(place.table) if isinstance(document, dict) else None
         present = known.get(server.name) if isinstance(known, dict) else None
         _check(place, server, present)
         for key, value in place.entry(server).items():
             if not isinstance(present, dict) or present.get(key) != value:
                 wanted: Json = list(value) if isinstance(value, list) else value
-                text = jsonc.with_member(text, (place.table, server.name, key), wanted)
-    except jsonc.JsoncError as error:
+                text = with_member(text, (place.table, server.name, key), wanted)
+    except JsoncError as error:
         raise ConfigError(f"not JSON: {error}", file=place.file, hint="fix it by hand first; nothing was changed") from error
     return mark + text
 

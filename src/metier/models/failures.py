@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from metier.errors import UnavailableError
+from metier.extras import MissingExtraError
 from metier.values import dataclass
 
 from .choice import HOW_TO_SET_A_MODEL
@@ -108,11 +109,7 @@ def explain_failure(error: Exception, name: str) -> UnavailableError:
 
 def missing_extra(error: ImportError, extra: str = "models") -> UnavailableError:
     package = (error.name or str(error)).partition(".")[0]
-    return UnavailableError(
-        f"the Python package {package!r} is not installed",
-        hint=f"run `pip install 'metier[{extra}]'`",
-        retryable=False,
-    )
+    return MissingExtraError(f"the Python package {package!r} is not installed", extra=extra)
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .activation import ActivatedBy, Activation, ActivationMode, ActiveSkill
     from .async_bridge import in_thread, wait_for
+    from .containers.engine import ContainerOptions, EngineKind
+    from .containers.runner import ContainerRunner
     from .database import Database
     from .events import (
         ActionRefused,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from .session_options import (
         LazyRunner,
         LazySelector,
+        RunnerKind,
         ScriptChecker,
         ScriptRunner,
         SessionOptions,
@@ -146,6 +149,8 @@ _EXPORTS = {
         "parse_patterns",
         "workspace_write_request",
     ),
+    "metier.runtime.containers.engine": ("ContainerOptions", "EngineKind"),
+    "metier.runtime.containers.runner": ("ContainerRunner",),
     "metier.runtime.sandbox.isolation": (
         "Guard",
         "Isolation",
@@ -173,6 +178,7 @@ _EXPORTS = {
         "LazyRunner",
         "LazySelector",
         "SessionOptions",
+        "RunnerKind",
         "ScriptChecker",
         "ScriptRunner",
         "SkillSelector",
@@ -236,7 +242,10 @@ __all__ = [
     "Approvals",
     "BadArgumentsError",
     "Budgets",
+    "ContainerOptions",
+    "ContainerRunner",
     "Database",
+    "EngineKind",
     "Event",
     "EventBus",
     "FileApprovals",
@@ -266,6 +275,7 @@ __all__ = [
     "Requester",
     "ResourceRead",
     "Runner",
+    "RunnerKind",
     "Schema",
     "ScriptChecker",
     "ScriptFinished",

@@ -11,6 +11,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from typing import TypeVar, overload
 
 from metier.values import dataclass
 
@@ -182,6 +183,7 @@ class SkillsChanged(Event):
 
 
 Subscriber = Callable[[Event], Awaitable[None] | None]
+_EventT = TypeVar("_EventT", bound=Event)
 
 
 class EventBus:
@@ -193,7 +195,15 @@ class EventBus:
         self.failures = 0
         """The number of times that a subscriber failed. Each failure is logged."""
 
-    def subscribe(self, subscriber: Subscriber, *kinds: type[Event]) -> Callable[[], None]:
+    @overload
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]: ...
+
+    @overload
+    def subscribe(
+        self, subscriber: Callable[[_EventT], Awaitable[None] | None], *kinds: type[_EventT]
+    ) -> Callable[[], None]: ...
+
+    def subscribe(self, subscriber: Callable[..., Awaitable[None] | None], *kinds: type[Event]) -> Callable[[], None]:
         """Subscribes to these kinds of events, or to all. Returns a function that unsubscribes."""
         entry = (subscriber, kinds or (Event,))
         self._subscribers.append(entry)

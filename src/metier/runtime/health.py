@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
-from metier.errors import MetierError
+from metier.errors import MetierError, plural
 from metier.values import dataclass
 
 from .policy.approvals import FileApprovals
@@ -44,12 +44,12 @@ def check_health(
     try:
         sessions = len(store.sessions())
         damaged = f"; a damaged file was renamed to {store.damaged_copy}" if store.damaged_copy else ""
-        yield HealthCheck("sessions", "warning" if damaged else "ok", f"{_count(sessions, 'session')} in {store.file}{damaged}")
+        yield HealthCheck("sessions", "warning" if damaged else "ok", f"{plural(sessions, 'session')} in {store.file}{damaged}")
     except MetierError as error:
         yield HealthCheck("sessions", "error", str(error), error.hint)
     try:
         count = len(approvals.all)
-        listed = f"{_count(count, 'approval')}; see `metier policy show`" if count else "none"
+        listed = f"{plural(count, 'approval')}; see `metier policy show`" if count else "none"
         yield HealthCheck("approvals", "ok", listed)
     except MetierError as error:
         yield HealthCheck("approvals", "error", str(error), error.hint)
@@ -61,13 +61,12 @@ def _check_sandbox(runner: ProbingRunner, require: IsolationLevel) -> HealthChec
     best = runner.best()
     if best is not None and best.level.strength >= require.strength:
         missing = f"; without: {', '.join(best.missing)}" if best.missing else ""
-        return HealthCheck("sandbox", "ok", f"scripts run at level {best.level}{missing}")
+        where = f"in containers of {best.engine}, " if best.engine else ""
+        return HealthCheck("sandbox", "ok", f"scripts run {where}at level {best.level}{missing}")
     failed = [one for one in runner.probe_results() if not one.works and one.isolation.level.strength >= require.strength]
-    reasons = "; ".join(f"{one.isolation.level}: {one.reason}" for one in failed if one.reason)
+    has_engine = any(one.isolation.engine for one in failed)
+    reasons = [one.reason if has_engine else f"{one.isolation.level}: {one.reason}" for one in failed if one.reason]
     fix = next((one.fix for one in failed if one.fix), "")
     available = f"only level {best.level} is available" if best is not None else "no sandbox is available"
-    return HealthCheck("sandbox", "error", f"{available}, and {require} is required: scripts are refused ({reasons})", fix)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    text = f"{available}, and {require} is required" if not has_engine else "no container engine works"
+    return HealthCheck("sandbox", "error", f"{text}: scripts are refused ({'; '.join(dict.fromkeys(reasons))})", fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -22,11 +23,30 @@ from .skill_access import OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
 from .usage import Budgets
 
-__all__ = ["LazyRunner", "LazySelector", "ScriptChecker", "ScriptRunner", "SessionOptions", "SessionServices", "SkillSelector"]
+__all__ = [
+    "LazyRunner",
+    "LazySelector",
+    "RunnerKind",
+    "ScriptChecker",
+    "ScriptRunner",
+    "SessionOptions",
+    "SessionServices",
+    "SkillSelector",
+]
+
+
+class RunnerKind(StrEnum):
+    """The runners that metier has. The setting `sandbox.runner` names one."""
+
+    SANDBOX = "sandbox"
+    CONTAINER = "container"
 
 
 class ScriptRunner(Protocol):
-    """Runs one script in a sandbox. `Runner` implements it; `metier.testing.RunnerConformance` is the conformance suite."""
+    """Runs one script in isolation. `Runner` and `ContainerRunner` implement it.
+
+    `metier.testing.RunnerConformance` is the conformance suite for others.
+    """
 
     async def run(self, run: ScriptRun) -> Outcome: ...
 

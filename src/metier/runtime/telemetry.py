@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from metier.errors import UnavailableError
+from metier.extras import MissingExtraError
 
 from . import events
 from .activation import ActivatedBy
@@ -165,7 +165,7 @@ def otlp_telemetry(
         from opentelemetry.sdk.trace import TracerProvider as SdkTracers
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise UnavailableError("telemetry needs OpenTelemetry", hint="install metier[otel]", retryable=False) from None
+        raise MissingExtraError("telemetry needs OpenTelemetry", extra="otel") from None
     base = endpoint.rstrip("/") if endpoint else None
     sent = dict(headers) if headers else None
     resource = Resource.create({"service.name": service})

@@ -8,7 +8,8 @@ Everything between a test and the model is then the real thing: the SDK, its ret
         assert model.requests[1].results == ("…",)
 
 A script is a list of answers, given in order, or a function that makes an answer of a request. It speaks the chat
-completions and responses APIs of OpenAI (`url`) and the messages API of Anthropic (`root`), streamed or whole.
+completions and responses APIs of OpenAI (`url`), the messages API of Anthropic and the one of Gemini (`root`), streamed or
+whole.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class ModelRequest:
 
     @property
     def is_streamed(self) -> bool:
-        return bool(self.body.get("stream"))
+        return bool(self.body.get("stream")) or self.path.endswith(":streamGenerateContent")
 
     @property
     def system(self) -> str:
@@ -146,7 +147,7 @@ class ModelServer:
 
     @property
     def root(self) -> str:
-        """For clients of Anthropic, which add `/v1` themselves."""
+        """For clients of Anthropic and Gemini, which add the version themselves."""
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     @property
@@ -227,7 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         path = self.path.partition("?")[0]
-        dialect = next((each for each in MODEL_APIS if path.endswith(each.path)), None)
+        dialect = next((each for each in MODEL_APIS if path.endswith(each.paths)), None)
         if dialect is None:
             self._whole(404, {"error": {"message": f"nothing at {path}"}})
             return

@@ -15,7 +15,8 @@ Body = dict[str, Any]  # Any: JSON
 
 
 class ModelApi(Protocol):
-    path: str
+    paths: tuple[str, ...]
+    """The ends of the addresses that it answers."""
 
     def system(self, body: Body) -> str: ...
     def user(self, body: Body) -> str: ...
@@ -27,7 +28,7 @@ class ModelApi(Protocol):
 
 
 class ChatCompletions:
-    path = "/chat/completions"
+    paths: tuple[str, ...] = ("/chat/completions",)
 
     def system(self, body: Body) -> str:
         return "\n\n".join(_text(each["content"]) for each in body["messages"] if each["role"] in ("system", "developer"))
@@ -84,7 +85,7 @@ class ChatCompletions:
 
 
 class Responses:
-    path = "/responses"
+    paths: tuple[str, ...] = ("/responses",)
 
     def system(self, body: Body) -> str:
         said = [body["instructions"]] if body.get("instructions") else []
@@ -165,7 +166,7 @@ class Responses:
 
 
 class Messages:
-    path = "/messages"
+    paths: tuple[str, ...] = ("/messages",)
 
     def system(self, body: Body) -> str:
         return _text(body.get("system") or "")
@@ -229,7 +230,52 @@ class Messages:
             yield {"type": "tool_use", "id": id_, "name": call.tool, "input": given}
 
 
-MODEL_APIS: tuple[ModelApi, ...] = (ChatCompletions(), Responses(), Messages())
+class GenerateContent:
+    paths: tuple[str, ...] = (":generateContent", ":streamGenerateContent")
+
+    def system(self, body: Body) -> str:
+        return self._text(body.get("systemInstruction") or {})
+
+    def user(self, body: Body) -> str:
+        said = (each for each in body["contents"] if each.get("role") == "user")
+        return _last(text for text in map(self._text, said) if text)
+
+    def tools(self, body: Body) -> tuple[str, ...]:
+        return tuple(each["name"] for group in body.get("tools") or () for each in group.get("functionDeclarations") or ())
+
+    def results(self, body: Body) -> tuple[str, ...]:
+        parts = (part for each in body["contents"] for part in each.get("parts") or ())
+        return tuple(json.dumps(part["functionResponse"]["response"]) for part in parts if "functionResponse" in part)
+
+    def error(self, status: int, message: str) -> Body:
+        return {"error": {"code": status, "message": message, "status": _kind(status).upper()}}
+
+    def whole(self, said: ModelAnswer, body: Body) -> Body:
+        parts: list[Body] = [{"text": said.text}] if said.text or not said.calls else []
+        parts += [
+            {"functionCall": {"id": id_, "name": call.tool, "args": json.loads(call.json)}} for id_, call in _named(said, body)
+        ]
+        return self._chunk(said, body, parts, "MAX_TOKENS" if said.cut_off else "STOP")
+
+    def stream(self, said: ModelAnswer, body: Body) -> Iterator[bytes]:
+        for piece in _pieces(said.text):
+            yield _event(self._chunk(said, body, [{"text": piece}], None))
+        rest = self.whole(said, body)
+        if said.text:
+            rest["candidates"][0]["content"]["parts"] = rest["candidates"][0]["content"]["parts"][1:] or [{"text": ""}]
+        yield _event(rest)
+
+    def _chunk(self, said: ModelAnswer, body: Body, parts: list[Body], why: str | None) -> Body:
+        asked, answered = _tokens(said, body)
+        usage = {"promptTokenCount": asked, "candidatesTokenCount": answered, "totalTokenCount": asked + answered}
+        candidate: Body = {"index": 0, "content": {"role": "model", "parts": parts}}
+        return {"candidates": [{**candidate, "finishReason": why} if why else candidate], "usageMetadata": usage}
+
+    def _text(self, content: Body) -> str:
+        return "".join(str(part.get("text", "")) for part in content.get("parts") or ())
+
+
+MODEL_APIS: tuple[ModelApi, ...] = (ChatCompletions(), Responses(), Messages(), GenerateContent())
 
 
 def _event(document: Body, *, named: bool = False) -> bytes:
@@ -250,7 +296,7 @@ def _halves(text: str) -> list[str]:
 
 def _named(said: ModelAnswer, body: Body) -> Iterator[tuple[str, ScriptedCall]]:
     """Each call with an id that is not in the conversation yet."""
-    said_before = len(body.get("messages") or body.get("input") or ())
+    said_before = len(body.get("messages") or body.get("input") or body.get("contents") or ())
     for index, call in enumerate(said.calls):
         yield call.id or f"call_{said_before}_{index}", call
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,16 +74,215 @@ class RunnerConformance:
         assert found.level in IsolationLevel
         assert found.layers or found.missing
 
+    def test_an_argument_that_is_not_text_is_refused(self, tmp_path: Path) -> None:
+        self._refused(tmp_path, RefusedError, arguments=("\udcff",))
+
+    def test_variables_that_start_programs_and_secrets_in_the_open_are_refused(self, tmp_path: Path) -> None:
+        if self.executes:
+            for name in ("LD_PRELOAD", "PYTHONSTARTUP", "BASH_ENV", "PATH", "API_TOKEN", "not a name"):
+                self._refused(tmp_path, RefusedError, environment={name: "x"})
+
+    def test_the_whole_file_system_and_other_processes_are_no_inputs(self, tmp_path: Path) -> None:
+        if self.executes:
+            for path in ("/", "/proc/1", "relative"):
+                self._refused(tmp_path, RefusedError, inputs=(path,))
+            self._refused(tmp_path, NotFoundError, inputs=(str(tmp_path / "missing"),))
+
     def test_output_and_exit_code_are_those_of_the_script(self, tmp_path: Path) -> None:
         if self.executes:
             source = "import sys\nprint(sys.argv[1:], sys.stdin.read())\nprint('oh', file=sys.stderr)\nsys.exit(7)\n"
             found = self._run(tmp_path, source, arguments=("a b", "-c"), stdin=b"in")
             assert (found.exit_code, found.stdout, found.stderr) == (7, "['a b', '-c'] in\n", "oh\n")
 
+    def test_a_script_that_a_signal_ends_has_128_and_its_number(self, tmp_path: Path) -> None:
+        if self.executes:
+            found = self._run(tmp_path, "import os\nos.kill(os.getpid(), 15)\n")
+            assert (found.exit_code, found.stop_reason) == (143, "")
+
+    def test_arguments_arrive_as_they_are(self, tmp_path: Path) -> None:
+        if self.executes:
+            words = (
+                "",
+                " ",
+                "it's",
+                '"',
+                "$HOME",
+                "`id`",
+                "$(id)",
+                "a\nb",
+                "\\",
+                "--",
+                "-c",
+                "*",
+                "é\u2028",
+                "\x1b[0m",
+                "a;b|c&d",
+            )
+            found = self._run(tmp_path, "import json, sys\nprint(json.dumps(sys.argv[1:]))\n", arguments=words)
+            assert tuple(json.loads(found.stdout)) == words
+
+    def test_standard_input_is_empty_unless_given(self, tmp_path: Path) -> None:
+        if self.executes:
+            source = "import sys\ndata = sys.stdin.buffer.read()\nprint(len(data), sum(data))\n"
+            data = bytes(range(256)) * 4096
+            for given in (None, b"", b"\n", data):
+                found = self._run(tmp_path, source, stdin=given)
+                assert found.stdout == f"{len(given or b'')} {sum(given or b'')}\n"
+
+    def test_a_script_that_does_not_read_its_input_ends(self, tmp_path: Path) -> None:
+        if self.executes:
+            assert self._run(tmp_path, "print('done')\n", stdin=b"x" * (1 << 20)).stdout == "done\n"
+
+    def test_binary_output_becomes_text_and_files_stay_bytes(self, tmp_path: Path) -> None:
+        if self.executes:
+            source = (
+                "import os, sys\ndata = bytes(range(256))\nsys.stdout.buffer.write(data)\n"
+                "os.makedirs(os.environ['HOME'] + '/sub')\nopen(os.environ['HOME'] + '/sub/out.bin', 'wb').write(data)\n"
+            )
+            found = self._run(tmp_path, source, outputs=("sub/out.bin", "never.txt"))
+            assert found.stdout == bytes(range(256)).decode("utf-8", "replace")
+            assert [(file.path, file.data) for file in found.files] == [("sub/out.bin", bytes(range(256)))]
+            assert [path for path, _ in found.refused_files] == ["never.txt"]
+
+    def test_outputs_are_not_read_through_links(self, tmp_path: Path) -> None:
+        if self.executes:
+            secret = tmp_path / "secret.txt"
+            secret.write_text("secret")
+            source = (
+                "import os, sys\nos.chdir(os.environ['HOME'])\nos.symlink(sys.argv[1], 'link.txt')\n"
+                "os.symlink(os.path.dirname(sys.argv[1]), 'folder')\nos.mkfifo('fifo')\nos.mkdir('real')\n"
+                "open('first', 'w').write('x')\nos.link('first', 'hard')\n"
+            )
+            outputs = ("link.txt", "folder/secret.txt", "fifo", "real", "hard")
+            found = self._run(tmp_path, source, arguments=(str(secret),), outputs=outputs)
+            assert found.ok, found.stderr
+            assert (found.files, {path for path, _ in found.refused_files}) == ((), set(outputs))
+            self._refused(tmp_path, RefusedError, outputs=("../secret.txt",))
+
+    def test_the_environment_is_clean(self, tmp_path: Path) -> None:
+        if self.executes:
+            source = "import json, os\nprint(json.dumps(dict(os.environ)))\n"
+            given = {"COLOUR": "a 'b'\nc"}
+            seen = json.loads(self._run(tmp_path, source, environment=given, secrets={"API_KEY": "k"}).stdout)
+            own = {"PATH", "LANG", "TZ", "HOME", "TMPDIR", "SKILL_DIR", "PYTHONPYCACHEPREFIX"}
+            assert {name: seen[name] for name in ("COLOUR", "API_KEY")} == {**given, "API_KEY": "k"}
+            # PWD and _ are set by shells, LC_CTYPE by Python.
+            assert set(seen) <= {*own, "COLOUR", "API_KEY", "PWD", "_", "LC_CTYPE"}
+            assert (seen["HOME"], seen["SKILL_DIR"]) == (seen["TMPDIR"], str((tmp_path / "tried").resolve()))
+
+    def test_a_script_reads_its_skill_and_inputs_and_changes_neither(self, tmp_path: Path) -> None:
+        if self.executes:
+            given = tmp_path / "a, b:c.txt"
+            given.write_text("given")
+            source = (
+                "import os, sys\nprint(open(sys.argv[1]).read(), os.path.basename(os.getcwd()))\n"
+                "for path in (sys.argv[1], os.environ['SKILL_DIR'] + '/SKILL.md', __file__):\n"
+                "    try:\n        open(path, 'a').write('x')\n        print('changed')\n"
+                "    except OSError:\n        print('kept')\n"
+            )
+            found = self._run(tmp_path, source, arguments=(str(given),), inputs=(str(given),))
+            assert found.stdout == "given tried\nkept\nkept\nkept\n", found.stderr
+            assert given.read_text() == "given"
+
+    def test_nothing_of_a_run_is_left_for_the_next(self, tmp_path: Path) -> None:
+        if self.executes:
+            source = "import os\nprint(os.path.exists(os.environ['HOME'] + '/mark'))\nopen(os.environ['HOME'] + '/mark', 'w')\n"
+            assert [self._run(tmp_path, source).stdout for _ in range(2)] == ["False\n", "False\n"]
+
     def test_a_script_that_takes_too_long_is_ended(self, tmp_path: Path) -> None:
         if self.executes:
-            found = self._run(tmp_path, "import time\ntime.sleep(60)\n", limits=Limits(seconds=0.5))
-            assert (found.exit_code, found.timed_out) == (None, True)
+            source = "import time\nprint('started', flush=True)\ntime.sleep(600)\n"
+            for seconds in (0.5, 5, 30):  # on a busy machine it may not have started before
+                found = self._run(tmp_path, source, limits=Limits(seconds=seconds))
+                assert (found.exit_code, found.timed_out, found.stop_reason) == (None, True, "time")
+                if found.stdout:
+                    break
+            assert found.stdout == "started\n"
+
+    def test_output_over_the_limit_is_dropped_and_flagged(self, tmp_path: Path) -> None:
+        if self.executes:
+            source = "import sys\nsys.stdout.write('a' * 600)\nsys.stdout.flush()\nsys.stderr.write('b' * 600)\n"
+            found = self._run(tmp_path, source, limits=Limits(output_bytes=1000))
+            assert (found.exit_code, len(found.stdout) + len(found.stderr)) == (0, 1000)
+            assert found.stdout_truncated or found.stderr_truncated
+            flood = self._run(tmp_path, "while True: print('x' * 1000)\n", limits=Limits(output_bytes=1000))
+            assert (flood.exit_code, flood.stop_reason, len(flood.stdout)) == (None, "output", 1000)
+
+    def test_files_descriptors_and_scratch_are_limited(self, tmp_path: Path) -> None:
+        if self.executes:
+            source = (
+                "import os\nhome = os.environ['HOME']\ndef tried(what):\n    try:\n        what()\n        return 'ok'\n"
+                "    except OSError as error:\n        return error.errno is not None\n"
+                "print(tried(lambda: open(home + '/big', 'wb').write(bytes(2 << 20))))\n"
+                "print(tried(lambda: [os.open(home, os.O_RDONLY) for _ in range(100)]))\n"
+            )
+            found = self._run(tmp_path, source, limits=Limits(file_bytes=1 << 20, open_files=64))
+            assert found.stdout == "True\nTrue\n", found.stderr
+            fill = (
+                "import os, time\nfor n in range(16):\n    open(os.environ['HOME'] + f'/{n}', 'wb').write(bytes(1 << 20))\n"
+                "time.sleep(60)\n"
+            )
+            full = self._run(tmp_path, fill, limits=Limits(scratch_bytes=4 << 20))
+            assert full.stop_reason == "scratch" or "No space left" in full.stderr
+
+    def test_memory_and_processes_are_limited(self, tmp_path: Path) -> None:
+        if self.executes:
+            limits = Limits(memory_bytes=128 << 20, processes=16, seconds=60)
+            assert not self._run(tmp_path, "held = bytearray(b'x') * (512 << 20)\n", limits=limits).ok
+            forks = (
+                "import subprocess, sys, time\nheld = [subprocess.Popen(['sleep', '60']) for _ in range(64)]\ntime.sleep(60)\n"
+            )
+            assert not self._run(tmp_path, forks, limits=limits).ok
+
+    def test_no_process_outlives_the_run(self, tmp_path: Path) -> None:
+        if self.executes:
+            source = (
+                "import subprocess\nquiet = subprocess.DEVNULL\n"
+                "subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=quiet, stderr=quiet)\n"
+                "subprocess.Popen(['sleep', '600'], start_new_session=True)\nprint('left')\n"
+            )
+            found = self._run(tmp_path, source)  # it would wait for the second one's output
+            assert (found.exit_code, found.stdout) == (0, "left\n")
+
+    def test_a_cancelled_run_ends(self, tmp_path: Path) -> None:
+        if self.executes:
+            run_now(self._cancel(tmp_path))
+
+    async def _cancel(self, folder: Path) -> None:
+        skill = skill_folder(folder, "tried", files={"scripts/go.py": "import time\ntime.sleep(600)\n"})
+        runner = self.new_runner()
+        run = ScriptRun(folder=str(skill), script="scripts/go.py", limits=Limits(seconds=600))
+        for pause in (0.0, 0.05, 1.0):
+            task = asyncio.ensure_future(runner.run(run))
+            await asyncio.sleep(pause)
+            task.cancel()
+            done = (await asyncio.gather(task, return_exceptions=True))[0]
+            assert isinstance(done, asyncio.CancelledError)
+
+    def test_runs_at_the_same_time_do_not_mix(self, tmp_path: Path) -> None:
+        if self.executes:
+            run_now(self._at_once(tmp_path))
+
+    async def _at_once(self, folder: Path) -> None:
+        source = (
+            "import os, sys, time\nhome = os.environ['HOME']\nprint(os.path.exists(home + '/mine'), sys.argv[1])\n"
+            "open(home + '/mine', 'w').write(sys.argv[1])\ntime.sleep(0.2)\n"
+        )
+        skill = skill_folder(folder, "tried", files={"scripts/go.py": source})
+        runner = self.new_runner()
+        runs = [
+            ScriptRun(folder=str(skill), script="scripts/go.py", arguments=(str(number),), outputs=("mine",))
+            for number in range(6)
+        ]
+        for number, found in enumerate(await asyncio.gather(*map(runner.run, runs))):
+            assert (found.stdout, found.files[0].data) == (f"False {number}\n", str(number).encode())
+
+    def test_a_level_that_the_runner_does_not_reach_is_refused(self, tmp_path: Path) -> None:
+        if self.executes:
+            reached = self._run(tmp_path).isolation.level
+            for level in IsolationLevel:
+                if level.strength > reached.strength:
+                    self._refused(tmp_path, RefusedError, limits=Limits(require=level))
 
 
 def active_skill(name: str, used: int = 1) -> ActiveSkill:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.shell import Shell
-from metier.runtime import IsolationLevel, Runner
+from metier.runtime import ContainerRunner, IsolationLevel, Runner
 
 BEST = Runner().best()
 confined = pytest.mark.skipif(BEST is None or BEST.level is IsolationLevel.LIMITS, reason="this machine has no sandbox")
@@ -89,3 +89,26 @@ def test_a_denied_network_stays_denied_whatever_the_flag_says(shell: Shell) -> N
     script_skill(shell)
     shell("policy", "deny", "Network").ok()
     shell("skill", "run", "tool", "go", "--network").failed(5, "tool may not use Network", "policy.deny")
+
+
+@pytest.mark.skipif(ContainerRunner().best() is None, reason="no container engine works here, see `metier doctor`")
+def test_a_script_runs_in_a_container_if_the_settings_say_so(shell: Shell, tmp_path: Path) -> None:
+    script_skill(shell)
+    assert shell("config", "set", "sandbox.runner", "container").code == 0
+    (tmp_path / "in").write_text("given")
+    ran = shell("skill", "run", "tool", "go", "--json", "--stdin", "--", "3", "a b", stdin=str(tmp_path / "in"), PATH=PATH)
+    assert (ran.data["exit_code"], ran.data["stdout"]) == (3, '[["3", "a b"], "given"]\n')
+    assert (ran.data["isolation"]["level"], ran.data["isolation"]["engine"]) == ("namespace", "podman")
+    shell("config", "set", "policy.network", "allow")
+    shell("skill", "run", "tool", "go", "--network", PATH=PATH).failed(
+        5, "the container runner cannot give a script network access"
+    )
+
+
+def test_a_timeout_above_the_setting_is_not_cut_silently(shell: Shell) -> None:
+    folder = shell.skill("slow")
+    (folder / "scripts").mkdir(exist_ok=True)
+    (folder / "scripts/run.sh").write_text("#!/bin/sh\necho done\n")
+    shell("config", "set", "skills.script_timeout", "5").ok()
+    ran = shell("skill", "run", "slow", "run", "--timeout", "10")
+    ran.failed(2, "--timeout 10 is more than skills.script_timeout, 5 seconds", "metier config set skills.script_timeout 10")

@@ -85,6 +85,11 @@ def packages_for_others(ground: Path) -> Path:
 
 
 def test_the_whole_suite_holds_for_an_ordinary_user(ground: Path) -> None:
+    run_as_user(ground)
+
+
+def run_as_user(ground: Path, *options: str, **variables: str) -> None:
+    """Runs the suite as that user, with more options of pytest and more variables."""
     python, packages = python_for_others(ground), packages_for_others(ground)
     if subprocess.run([python, "-c", ""], user=USER, group=USER, extra_groups=[], env={}, check=False).returncode:
         pytest.skip("a copy of this Python does not start for another user")
@@ -106,7 +111,7 @@ def test_the_whole_suite_holds_for_an_ordinary_user(ground: Path) -> None:
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.pathsep.join(map(str, (ground / "src", ground / "tests", packages))),
-        **({"METIER_ESCAPE_TABLE": table} if table else {}),
+        **({"METIER_ESCAPE_TABLE": table} if table else {}), **variables,
     }  # fmt: skip
     words = [
         str(python),
@@ -118,6 +123,7 @@ def test_the_whole_suite_holds_for_an_ordinary_user(ground: Path) -> None:
         "--import-mode=importlib",
         "--rootdir",
         str(ground),
+        *options,
         *suite,
     ]
     done = subprocess.run(

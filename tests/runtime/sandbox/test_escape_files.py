@@ -15,7 +15,7 @@ from metier.errors import NotFoundError, RefusedError
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.script_run import Limits, Outcome, ScriptRun
 from metier.runtime.scripts.interpreters import Interpreters, ScriptCommand
-from metier.runtime.scripts.runner import Runner
+from runtime.sandbox.escape.runner_choice import runner_at
 from runtime.sandbox.escape.stage import Stage, at_every_level, note, scratch_folders, survivors
 
 DENIED = {"EPERM", "EACCES", "EROFS", "ENOENT", "ENOTDIR"}
@@ -30,7 +30,7 @@ def run(stage: Stage, level: IsolationLevel, script: str, *arguments: str, **mor
     asked = ScriptRun(
         folder=str(stage.skill), script=script, arguments=arguments, limits=Limits(seconds=10, require=level), **more
     )
-    return asyncio.run(Runner(level=level).run(asked))
+    return asyncio.run(runner_at(level).run(asked))
 
 
 @at_every_level
@@ -87,7 +87,7 @@ def test_e05_the_skill_folder_stays_as_it_is(stage: Stage, level: IsolationLevel
         assert stage.state() == before
         return
     # Where it cannot be prevented it is noticed.
-    best = Runner(level=level).best()
+    best = runner_at(level).best()
     assert best and best.has(Guard.SKILL)
     with pytest.raises(RefusedError) as refused:
         stage.attempt("e05", level)
@@ -171,7 +171,7 @@ def test_e29_the_script_that_was_checked_is_the_one_that_runs(stage: Stage, leve
     script = stage.skill / f"scripts/good{suffix}"
     script.write_text("print('checked')" if suffix == ".py" else "echo checked")
     asked = ScriptRun(folder=str(stage.skill), script=f"scripts/good{suffix}", limits=Limits(seconds=10, require=level))
-    outcome = asyncio.run(Runner(level=level, interpreters=Swapping(script)).run(asked))
+    outcome = asyncio.run(runner_at(level, interpreters=Swapping(script)).run(asked))
     assert (outcome.stdout, outcome.stderr) == ("checked\n", "")
 
 
@@ -256,7 +256,7 @@ def test_e36_code_made_at_run_time_is_as_confined_as_the_rest(stage: Stage, leve
 @at_every_level
 def test_e37_a_run_does_not_see_what_another_one_has(stage: Stage, level: IsolationLevel) -> None:
     async def look() -> Outcome:
-        runner = Runner(level=level)
+        runner = runner_at(level)
         first = asyncio.create_task(runner.run(stage.run("e37_leave", level)))
         while not (ready := survivors(f"{stage.nonce}-ready")):
             assert not first.done(), first

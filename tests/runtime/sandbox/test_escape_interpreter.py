@@ -14,11 +14,12 @@ from runtime.sandbox.escape.stage import Stage, at_every_level, note
 
 _CALLER = """
 import asyncio, sys
-from metier.runtime import IsolationLevel, Limits, Runner, ScriptRun
+from metier.runtime import IsolationLevel, Limits, ScriptRun
+from runtime.sandbox.escape.runner_choice import runner_at
 level = IsolationLevel(sys.argv[1])
 for script in ("scripts/say.sh", "scripts/say.py"):
     run = ScriptRun(folder=sys.argv[2], script=script, limits=Limits(require=level))
-    print(asyncio.run(Runner(level=level).run(run)).stdout, end="")
+    print(asyncio.run(runner_at(level).run(run)).stdout, end="")
 """
 
 

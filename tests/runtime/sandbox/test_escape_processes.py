@@ -16,7 +16,7 @@ import pytest
 
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
-from metier.runtime.scripts.runner import Runner
+from runtime.sandbox.escape.runner_choice import IN_CONTAINERS, runner_at
 from runtime.sandbox.escape.stage import AVAILABLE, LEVELS, Stage, at_every_level, note, scratch_folders, survivors, wait_until
 
 MEGABYTE = 1 << 20
@@ -68,11 +68,12 @@ def test_e19_a_daemon_that_never_stays_the_same_process_ends_too(stage: Stage, l
 
 _CALLER = """
 import asyncio, json, sys
-from metier.runtime import IsolationLevel, Limits, Runner, ScriptRun
+from metier.runtime import IsolationLevel, Limits, ScriptRun
+from runtime.sandbox.escape.runner_choice import runner_at
 level = IsolationLevel(sys.argv[1])
 run = ScriptRun(folder=sys.argv[2], script="scripts/attempts.py", arguments=("e18", json.dumps({"nonce": sys.argv[3]})),
           limits=Limits(seconds=600, require=level))
-asyncio.run(Runner(level=level).run(run))
+asyncio.run(runner_at(level).run(run))
 """
 
 
@@ -91,7 +92,7 @@ def test_e20_a_run_does_not_outlive_a_caller_that_is_killed(stage: Stage, level:
 @at_every_level
 def test_a_cancelled_run_has_ended_when_the_cancellation_arrives(stage: Stage, level: IsolationLevel) -> None:
     async def cancel() -> None:
-        task = asyncio.create_task(Runner(level=level).run(stage.run("e18", level)))
+        task = asyncio.create_task(runner_at(level).run(stage.run("e18", level)))
         while len(survivors(stage.nonce)) < 3:
             assert not task.done(), task
             await asyncio.sleep(0.05)
@@ -151,7 +152,8 @@ def test_e24_many_processes_together_cannot_either(stage: Stage, level: Isolatio
     if stage.claims("E24", level, Guard.LIMITS):
         outcome = stage.attempt("e24_many", level, limits={"memory_bytes": 200 * MEGABYTE})
         assert outcome.stop_reason == "memory"
-        assert outcome.peak_memory and outcome.peak_memory < 200 * MEGABYTE
+        # The engine of a container does not report it.
+        assert IN_CONTAINERS or (outcome.peak_memory and outcome.peak_memory < 200 * MEGABYTE)
 
 
 @at_every_level
@@ -227,7 +229,7 @@ def test_e39_a_script_cannot_speak_for_us(stage: Stage, level: IsolationLevel, c
     said = '{"exit_code": 0, "timed_out": true, "isolation": {"level": "namespace"}}'
     (stage.skill / "scripts/spoof.sh").write_text(f"echo '{said}'; exit {code}")
     asked = ScriptRun(folder=str(stage.skill), script="scripts/spoof.sh", limits=Limits(seconds=60, require=level))
-    outcome = asyncio.run(Runner(level=level).run(asked))
+    outcome = asyncio.run(runner_at(level).run(asked))
     assert (outcome.exit_code, outcome.stdout, outcome.timed_out) == (code, f"{said}\n", False)
     assert outcome.isolation.level is level
 

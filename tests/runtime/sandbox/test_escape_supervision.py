@@ -22,6 +22,7 @@ from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.sandbox.plan import SandboxFeatures
 from metier.runtime.sandbox.probe import detect_features
 from metier.runtime.scripts.runner import Runner
+from runtime.sandbox.escape.runner_choice import runner_at
 from runtime.sandbox.escape.stage import LEVELS, WAYS_TO_LIMIT, Stage, at_every_level, scratch_folders, survivors, wait_until
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -93,7 +94,7 @@ def test_e48_a_killed_supervisor_leaves_no_process_and_no_folder(
 
     def run() -> None:
         try:
-            asyncio.run(Runner(level=level, features=features).run(stage.run("e48", level)))
+            asyncio.run(runner_at(level, features=features).run(stage.run("e48", level)))
         except UnavailableError as error:
             found.append(error)
 
@@ -108,7 +109,7 @@ def test_e48_a_killed_supervisor_leaves_no_process_and_no_folder(
     wait_until(lambda: survivors(stage.nonce) == [], "all processes end")
     wait_until(lambda: not any(os.path.exists(os.path.dirname(path)) for path in scratch), "the scratch folder is removed")
     wait_until(lambda: not any(map(os.path.exists, groups)), "the cgroup is removed")
-    assert Runner(level=level).best(), "the next run works"
+    assert runner_at(level).best(), "the next run works"
 
 
 def cgroups_of(pid: int) -> list[str]:
@@ -208,6 +209,6 @@ PYTHON
 def test_honest_programs_still_work(stage: Stage, level: IsolationLevel) -> None:
     (stage.skill / "scripts/honest.sh").write_text(_HONEST)
     run = replace(stage.run("e53", level), script="scripts/honest.sh", arguments=())
-    outcome = asyncio.run(Runner(level=level).run(run))
+    outcome = asyncio.run(runner_at(level).run(run))
     assert (outcome.exit_code, outcome.stderr) == (0, ""), outcome
     assert json.loads(outcome.stdout) == ["hi\n", -signal.SIGTERM, True]

@@ -13,6 +13,7 @@ import click
 from metier.agents import TurnStatus, read_slash_commands, to_markdown
 from metier.app import App
 from metier.cli.agent.fields import agent_names, parse_pairs
+from metier.cli.completion import conversation_ids
 from metier.cli.core.dispatch import command
 from metier.cli.core.questions import Choice, ask_one, can_ask
 from metier.cli.core.result import Result
@@ -46,6 +47,7 @@ _FOLDERS = (".claude/commands", ".agent/commands")
     is_flag=False,
     flag_value=_PICK,
     metavar="[ID]",
+    shell_complete=conversation_ids,
     help="Continue this conversation, or one that you pick.",
 )
 @click.option("--model", help="Use this model.")
@@ -55,8 +57,16 @@ _FOLDERS = (".claude/commands", ".agent/commands")
 )
 @click.option("--list", "listed", is_flag=True, help="List stored conversations.")
 @click.option("--search", metavar="WORDS", help="Search stored conversations.")
-@click.option("--export", "export_id", metavar="ID", help="Print a conversation as Markdown, or in full with --json.")
-@click.option("--delete", "delete_id", metavar="ID", help="Delete a conversation and its session.")
+@click.option(
+    "--export",
+    "export_id",
+    metavar="ID",
+    shell_complete=conversation_ids,
+    help="Print a conversation as Markdown, or in full with --json.",
+)
+@click.option(
+    "--delete", "delete_id", metavar="ID", shell_complete=conversation_ids, help="Delete a conversation and its session."
+)
 @workspace_options
 def chat(
     app: App, *, agent: str, latest: bool, session_id: str | None, model: str | None, parameters: tuple[str, ...],

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from metier.agents import AgentEngine, TurnFinished, TurnStatus
 from metier.cli.core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
-from metier.cli.core.terminal import Terminal, one_line, truncate
+from metier.cli.core.terminal import Terminal, one_line, plural, truncate
 from metier.cli.core.workspace import finish_workspace
 from metier.models import load_client, missing_extra
 from metier.runtime import ApprovalAnswer, ApprovalHook, Event, Question
@@ -224,7 +224,7 @@ class _Repl:
         parts.append(f"skills: {', '.join(active)}" if active else "no active skill")
         usage = engine.usage
         if usage.requests:
-            parts.append(f"{usage.tokens:,} tokens")
+            parts.append(plural(usage.tokens, "token"))
         if usage.cost is not None:
             parts.append(money(usage.cost))
         return truncate(" " + " · ".join(filter(None, map(one_line, parts))), self.conversation.terminal.width)

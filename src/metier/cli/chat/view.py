@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.text import Text as Line
 
 from metier.agents import TurnFinished, TurnStatus, events
-from metier.cli.core.terminal import cell_width, one_line, strip_control_chars, truncate
+from metier.cli.core.terminal import cell_width, one_line, plural, strip_control_chars, truncate
 from metier.runtime import ActionRefused, Event, ScriptStarted, SkillActivated, SkillDeactivated, SkillsChanged
 
 from .markdown import finished_length
@@ -54,7 +54,7 @@ class View:
                 self._text, self._blocks, self._busy, self._waiting = "", 0, {}, "choosing skills"
                 self.resume()
             case SkillActivated(name=name, by=by, tokens=tokens) if tokens:
-                self._note(f"● {name}", f"{_BY.get(by, by)}, {tokens:,} tokens", "green")
+                self._note(f"● {name}", f"{_BY.get(by, by)}, {plural(tokens, 'token')}", "green")
             case SkillDeactivated(name=name, reason=reason):
                 self._note(f"○ {name}", f"deactivated ({reason})", "dim")
             case events.PromptBuilt():
@@ -79,7 +79,9 @@ class View:
                 self._text = ""
                 self._note("↻", f"{reason}; retrying in {seconds:.0f} s", "yellow")
             case events.HistoryCompacted(turns=turns, before=before, after=after):
-                self._note("⇣", f"{turns} earlier turns are no longer sent ({before:,} -> {after:,} tokens)", "dim")
+                self._note(
+                    "⇣", f"{plural(turns, 'earlier turn')} no longer sent ({before:,} -> {plural(after, 'token')})", "dim"
+                )
             case events.WarningIssued(message=message):
                 self._note("!", message, "yellow")
             case TurnFinished():

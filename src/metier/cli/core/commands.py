@@ -15,6 +15,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("metier.cli.run:run", "Run a single request with your skills."),
         "prompt": ("metier.cli.prompt:prompt", "Print the part of a prompt that describes your skills."),
         "mcp": ("", "Serve skills over MCP, and use those of other servers."),
+        "hook": ("", "Let other agents find the skill that fits each prompt."),
         "session": ("", "List, show and clear sessions."),
         "workspace": ("", "Show and apply changes of scripts to your folders."),
         "policy": ("", "Show and change what skills may do."),
@@ -107,6 +108,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
         "deny": ("metier.cli.policy:deny", "Deny a tool pattern for all skills, or revoke an approval of one."),
     },
+    "hook": {
+        "install": ("metier.cli.hook.install:install", "Add the hook to your agents."),
+        "status": ("metier.cli.hook.status:status", "Show which agents have the hook, and what it sees."),
+        "uninstall": ("metier.cli.hook.uninstall:uninstall", "Remove the hook from your agents."),
+        "run": ("metier.cli.hook.run:run", "Answer one prompt; agents start this."),
+    },
     "mcp": {
         "serve": ("metier.cli.mcp.serve:serve", "Serve your skills; `metier mcp` alone does the same."),
         "install": ("metier.cli.mcp.install:install", "Configure a client to start the server."),
@@ -187,7 +194,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "": (
         ("Use skills", ("install", "list", "search", "update", "remove")),
         ("Write skills", ("new", "publish", "skill")),
-        ("Work with a model", ("run", "chat", "agent", "prompt", "mcp", "session", "workspace", "stats")),
+        ("Work with a model", ("run", "chat", "agent", "prompt", "hook", "mcp", "session", "workspace", "stats")),
         ("Share skills", ("registry", "login", "logout")),
         ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
     ),

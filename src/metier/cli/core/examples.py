@@ -15,6 +15,14 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "trust": ("metier trust", "metier trust --list"),
     "doctor": ("metier doctor", "metier doctor --json"),
     "completion": ("metier completion bash >> ~/.bashrc", "metier completion zsh"),
+    "hook": ("metier hook install", "metier hook status"),
+    "hook install": ("metier hook install", "metier hook install claude-code codex --dry-run"),
+    "hook status": ("metier hook status", "metier hook status --json"),
+    "hook uninstall": ("metier hook uninstall", "metier hook uninstall codex"),
+    "hook run": (
+        """echo '{"prompt": "fill in this form"}' | metier hook run claude-code""",
+        """echo '{"prompt": "fill in this form"}' | metier hook run codex""",
+    ),
     "skill": ("metier skill list", "metier skill show code-review"),
     "skill create": (
         "metier skill create fill-forms",

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from difflib import unified_diff
 from typing import Any
 
 import click
 
 from metier.app import App
 from metier.cli.core.dispatch import command
+from metier.cli.core.host_changes import diff_lines
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
+from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import UsageError
+from metier.install import HostFileChange, apply_change
 from metier.mcp import (
     ClientName,
-    ConfigChange,
     ConfigScope,
     ServerCommand,
-    apply_change,
     config_file_of,
     metier_server,
     plan_change,
@@ -61,17 +60,17 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
     )
 
 
-def _plan(app: App, client: ClientName, scope: ConfigScope, server: ServerCommand) -> ConfigChange:
+def _plan(app: App, client: ClientName, scope: ConfigScope, server: ServerCommand) -> HostFileChange:
     file = config_file_of(client, scope, home=app.paths.user_home, folder=app.folder, environment=app.environment)
     return plan_change(replace(file, inside=app.folder if scope is ConfigScope.PROJECT else None), server)
 
 
-def _row(client: str, change: ConfigChange, backup: str | None) -> dict[str, Any]:
+def _row(client: str, change: HostFileChange, backup: str | None) -> dict[str, Any]:
     return {"client": client, "file": change.file, "changed": change.is_needed, "backup": backup}
 
 
 def _lines(
-    changes: dict[str, ConfigChange], backups: dict[str, str | None], terminal: Terminal, *, dry_run: bool
+    changes: dict[str, HostFileChange], backups: dict[str, str | None], terminal: Terminal, *, dry_run: bool
 ) -> Iterator[str]:
     for client, change in changes.items():
         name = terminal.paint(client, "bold")
@@ -80,10 +79,7 @@ def _lines(
             continue
         yield f"{name}: {'would write' if dry_run else 'wrote'} {one_line(change.file)}"
         if dry_run:
-            before = (change.before or "").splitlines()
-            for line in list(unified_diff(before, change.after.splitlines(), lineterm="", n=2))[2:]:
-                style = {"+": "green", "-": "red"}.get(line[:1], "dim")
-                yield f"  {terminal.paint(strip_control_chars(line.expandtabs(4)), style)}"
+            yield from diff_lines(change, terminal)
         elif backups[client]:
             yield f"  backup: {one_line(backups[client] or '')}"
     if not dry_run and any(change.is_needed for change in changes.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.cli.completion import skill_names
+from metier.cli.completion import script_names, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
 from metier.cli.core.workspace import WorkspaceOptions, finish_workspace, open_workspace, workspace_options
+from metier.errors import UsageError
 from metier.runtime import ApprovalAnswer, Outcome, Session, check_output_paths, printable, write_outputs
 from metier.values import replace
 
@@ -27,7 +29,7 @@ _MAX_INPUT = 64 * 1024 * 1024
 
 @command("skill", "run")
 @click.argument("skill", shell_complete=skill_names)
-@click.argument("script")
+@click.argument("script", shell_complete=script_names)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--network", is_flag=True, help="Allow network access.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), help="Seconds, at most skills.script_timeout (the default).")
@@ -57,6 +59,12 @@ def run_script(
     """
     # Any: the options of the workspace.
     options = WorkspaceOptions(**folder)
+    limit = app.sessions.options().limits.seconds
+    if timeout is not None and timeout > limit:
+        raise UsageError(
+            f"--timeout {timeout:g} is more than skills.script_timeout, {limit:g} seconds",
+            hint=f"raise it: metier config set skills.script_timeout {math.ceil(timeout)}",
+        )
     stdin = sys.stdin.buffer.read(_MAX_INPUT) if with_stdin else None
     check_output_paths(app.folder, outputs)
     kept = app.sessions.is_writable
@@ -121,6 +129,7 @@ def _result(skill: str, script: str, outcome: Outcome, paths: tuple[str, ...]) -
             "level": outcome.isolation.level,
             "layers": list(outcome.isolation.layers),
             "missing": list(outcome.isolation.missing),
+            "engine": outcome.isolation.engine,
         },
     }
     notes = []

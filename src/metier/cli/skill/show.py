@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.catalog import Entry, Source, State
+from metier.catalog import Entry, Source, State, missing_requirements, read_requirements
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.entry_rows import count_by_state, entry_row, glyph
@@ -25,9 +26,19 @@ from metier.errors import (
     UnavailableError,
     UsageError,
 )
-from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, OwnFiles, estimate_tokens, load
+from metier.spec import (
+    EXTENSION_KEYS,
+    EXTENSION_SPELLINGS,
+    SKILL_FILE,
+    FileEntry,
+    Files,
+    Manifest,
+    OwnFiles,
+    estimate_tokens,
+    load,
+)
 
-__all__ = ["show", "skill_page"]
+__all__ = ["missing_for", "show", "skill_page"]
 
 _TITLES = {
     Source.BUNDLED: "Bundled Skills",
@@ -157,6 +168,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     files = list(OwnFiles(held).list())
     body = _body(held, entry)
     manifest = entry.manifest
+    missing = missing_for(app, manifest)
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
         **entry_row(entry),
@@ -167,6 +179,8 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         "metadata": dict(manifest.metadata),
         "allowed_tools": list(manifest.allowed_tools),
         "extensions": _extensions(manifest),
+        "other_keys": _other_keys(manifest),
+        "missing": list(missing),
         "tokens": tokens,
         "installed_from": origin,
         "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
@@ -180,7 +194,8 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         yield f"  {one_line(entry.description)}"
         yield ""
         place = ("folder", entry.folder) if is_here else ("from", where)
-        for label, value in (place, *_facts(manifest, tokens), *_origin_facts(origin)):
+        advice = [("missing", reason) for reason in missing]
+        for label, value in (place, *_facts(manifest, tokens), *advice, *_origin_facts(origin)):
             yield f"  {terminal.paint(pad(label, 14), 'dim')}{one_line(value)}"
         for problem in entry.report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
@@ -216,7 +231,27 @@ def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, st
         "toolsets": ", ".join(map(str, extensions.toolsets)),
     }
     yield from ((label, value) for label, value in facts.items() if value)
+    yield from ((key, _text(value)) for key, value in _other_keys(manifest).items())
     yield "tokens", f"about {tokens['catalog']:,} in the catalog, {tokens['instructions']:,} when activated"
+
+
+def missing_for(app: App, manifest: Manifest) -> tuple[str, ...]:
+    """Returns the known programs and packages of its `compatibility` that this machine lacks."""
+    if not manifest.compatibility:
+        return ()
+    machine = app.skills.machine
+    return missing_requirements(read_requirements(manifest.compatibility), machine, machine.version_of)
+
+
+def _other_keys(manifest: Manifest) -> dict[str, Any]:  # Any: what YAML holds
+    """Returns the keys of the frontmatter that neither the standard nor metier knows."""
+    own = {key: value for key, value in manifest.extra.items() if key not in EXTENSION_SPELLINGS}
+    named = {f"metadata.{key}": value for key, value in manifest.metadata.items() if key not in EXTENSION_KEYS}
+    return {**own, **named}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _origin_facts(origin: dict[str, Any] | None) -> Iterator[tuple[str, str]]:

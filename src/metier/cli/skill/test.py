@@ -27,7 +27,7 @@ from metier.evals import (
     run_skill_tests,
     starter_tests,
 )
-from metier.runtime import PolicyVerdict, Runner, is_script
+from metier.runtime import PolicyVerdict, ScriptRunner, is_script
 from metier.sources import DiskFiles
 
 from .starters import write_starters
@@ -92,7 +92,7 @@ def _starter(entry: Entry) -> str:
     return starter_tests(scripts)
 
 
-def runner_for(app: App, suites: Sequence[SkillTestFile]) -> Runner:
+def runner_for(app: App, suites: Sequence[SkillTestFile]) -> ScriptRunner:
     """The app's runner, with a Python that has pytest if needed. RefusedError if the policy forbids scripts."""
     if app.sessions.permissions().policy.scripts is PolicyVerdict.DENY:
         raise RefusedError("the policy forbids scripts of skills", rule="policy.scripts", hint="see `metier policy show`")

@@ -16,7 +16,7 @@ from typing import Any
 from metier.errors import ConfigError, SkillNotFoundError
 from metier.hosts import HOSTS
 from metier.install.targets.scope import InstallMode
-from metier.spec import is_name, resource_path
+from metier.spec import is_name, is_version, resource_path
 from metier.values import dataclass, field, replace
 
 __all__ = ["Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
@@ -62,6 +62,7 @@ class LockEntry:
     """One installed skill."""
 
     name: str
+    """`NAME@VERSION` for an extra version, which is installed beside the skill of that name."""
     origin: Origin
     digest: str
     """The digest of the source's files."""
@@ -84,6 +85,15 @@ class LockEntry:
         """Two skills are the same if their origins are, whatever their names."""
         return identity_of(self.origin)
 
+    @property
+    def base_name(self) -> str:
+        return self.name.partition("@")[0]
+
+    @property
+    def is_extra(self) -> bool:
+        """Returns True for an extra version. Only metier sees it, and no update changes it."""
+        return "@" in self.name
+
 
 def identity_of(origin: Origin) -> tuple[str, str, str]:
     return origin.kind, origin.url.removesuffix("/").removesuffix(".git"), origin.path
@@ -100,18 +110,31 @@ class Lock:
         return len(self.skills)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.skills
+        return isinstance(name, str) and self.find(name) is not None
 
     def __getitem__(self, name: str) -> LockEntry:
-        try:
-            return self.skills[name]
-        except KeyError:
-            raise SkillNotFoundError(
-                name, known=self.skills, hint="" if self.skills else "no skills are installed yet"
-            ) from None
+        """Returns the skill of that name or `NAME@VERSION`. Raises SkillNotFoundError."""
+        if entry := self.find(name):
+            return entry
+        here = ", ".join(entry.version for entry in self.versions(name.partition("@")[0]) if entry.version)
+        hint = f"installed versions: {here}" if here and "@" in name else "" if self.skills else "no skills are installed yet"
+        raise SkillNotFoundError(name, known=self.skills, hint=hint)
 
     def get(self, name: str) -> LockEntry | None:
+        """Returns the entry that has exactly this name in the lock."""
         return self.skills.get(name)
+
+    def find(self, name: str) -> LockEntry | None:
+        """Like `get`; `NAME@VERSION` also finds the skill itself if it has that version."""
+        if entry := self.skills.get(name):
+            return entry
+        base, _, version = name.partition("@")
+        entry = self.skills.get(base)
+        return entry if entry and version and entry.version == version else None
+
+    def versions(self, name: str) -> tuple[LockEntry, ...]:
+        """Returns the skill and its extra versions."""
+        return tuple(entry for entry in self if entry.base_name == name)
 
     def with_(self, entries: Iterable[LockEntry], without: Iterable[str] = ()) -> Lock:
         gone = frozenset(without)
@@ -185,7 +208,8 @@ def _read(name: str, table: Any, file: str) -> LockEntry:  # Any: what TOML hold
             raise _bad(f"skills.{name}.{key} is not a list of names", file)
         return tuple(value)
 
-    if not isinstance(table, dict) or not is_name(name):
+    base, at, version = name.partition("@")
+    if not isinstance(table, dict) or not is_name(base) or (at and not is_version(version)):
         raise _bad(f"skills.{name} is not a skill", file)
     if text("source") not in _KINDS or not _DIGEST.fullmatch(text("digest")) or text("mode") not in ("", *InstallMode):
         raise _bad(f"skills.{name} has an invalid source, digest or mode", file)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from .system import masked, readable, system_links
 
-__all__ = ["CODE", "FIX", "SCRATCH", "arguments", "find"]
+__all__ = ["CODE", "FIX", "SCRATCH", "arguments", "find", "outermost"]
 
 FIX = "install bubblewrap 0.8 or later (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
 CODE = "/run/metier"
@@ -17,7 +17,7 @@ _CANDIDATES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/cur
 
 
 def find(candidates: Iterable[str] = _CANDIDATES) -> str | None:
-    """Returns the path of bwrap. PATH is not used: a program in a writable folder could pose as the sandbox."""
+    """Returns the first program that only root can change. PATH is not used: another program could pose as the sandbox."""
     return next((path for path in candidates if _is_trusted(path)), None)
 
 
@@ -48,7 +48,7 @@ def arguments(
         words += ["--ro-bind", path, path]
     # Sorted: a folder is mounted before those inside it, which would otherwise be covered. A skill that is the workspace is
     # mounted as the workspace.
-    for path in sorted({*_outermost(also_readable), *filter(None, (skill, workspace))}):
+    for path in sorted({*outermost(also_readable), *filter(None, (skill, workspace))}):
         words += ["--bind", merged, path] if path == workspace else ["--ro-bind", path, path]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
     for path in masked():
@@ -62,11 +62,11 @@ def arguments(
     return [*words, "--", *command]
 
 
-def _outermost(paths: Iterable[str]) -> list[str]:
-    """Drops paths below another one, or below /usr, which every run has."""
+def outermost(paths: Iterable[str], *, known: Sequence[str] = ("/usr",)) -> list[str]:
+    """Drops paths below another one, or below a known one, which every run has."""
     kept: list[str] = []
     for path in sorted(set(paths)):
-        if not any(path == above or path.startswith(f"{above}/") for above in (*kept, "/usr")):
+        if not any(path == above or path.startswith(f"{above}/") for above in (*kept, *known)):
             kept.append(path)
     return kept
 

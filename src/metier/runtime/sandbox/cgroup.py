@@ -16,7 +16,15 @@ from typing import NamedTuple
 
 from .folder_lock import lock_if_abandoned, make_locked
 
-__all__ = ["CgroupParent", "Leaf", "find_parent", "remove_abandoned", "remove_leaf"]
+__all__ = [
+    "CgroupParent",
+    "Leaf",
+    "find_limited",
+    "find_parent",
+    "memory_exceeded",
+    "remove_abandoned",
+    "remove_leaf",
+]
 
 _PREFIX = "metier.run."
 _KEEPER = "metier.keeper"
@@ -84,13 +92,7 @@ class Leaf:
             _write(f"{folder}/cgroup.procs", 0)
 
     def memory_exceeded(self) -> bool:
-        """Returns True once the kernel has killed a process of the run because the limit was reached."""
-        name = "memory.oom_control" if self.parent.version == 1 else "memory.events"
-        try:
-            with open(f"{self.memory}/{name}", encoding="ascii") as lines:
-                return any(line.startswith("oom_kill ") and int(line.split()[1]) > 0 for line in lines)
-        except OSError:
-            return False
+        return memory_exceeded(self.parent.version, self.memory)
 
     def stop(self) -> None:
         """Ends the processes, or at least keeps them from starting others while the supervisor ends them."""
@@ -107,6 +109,29 @@ class Leaf:
         for lock in self._locks:
             os.close(lock)
         self._locks = []
+
+
+def memory_exceeded(version: int, folder: str) -> bool:
+    """Returns True once the kernel has killed a process of the cgroup because its limit was reached."""
+    name = "memory.oom_control" if version == 1 else "memory.events"
+    try:
+        with open(f"{folder}/{name}", encoding="ascii") as lines:
+            return any(line.startswith("oom_kill ") and int(line.split()[1]) > 0 for line in lines)
+    except OSError:
+        return False
+
+
+def find_limited(process: str, *, memory: int, tasks: int) -> CgroupParent | None:
+    """Returns the cgroups of another process if they limit it to so much memory and so many tasks, or to less."""
+    try:
+        for found in _cgroups_of(_own_cgroups(process), list(_mounts("/proc/self"))):
+            name = "memory.limit_in_bytes" if found.version == 1 else "memory.max"
+            limits = _read(f"{found.memory}/{name}").strip(), _read(f"{found.pids}/pids.max").strip()
+            if "max" not in limits and int(limits[0]) <= memory and int(limits[1]) <= tasks:
+                return found
+    except (OSError, ValueError, IndexError):
+        pass  # it has ended, or its cgroup is not visible here
+    return None
 
 
 def remove_abandoned(parent: CgroupParent) -> None:
@@ -151,6 +176,14 @@ def remove_leaf(folder: str) -> None:
 
 
 def _candidates(own: dict[str, str], mounts: list[tuple[str, str, str, set[str]]]) -> Iterator[CgroupParent]:
+    for found in _cgroups_of(own, mounts):
+        if found.version == 1:
+            yield found
+        else:
+            yield from _delegated(found.memory, next(point for kind, _, point, _ in mounts if kind == "cgroup2"))
+
+
+def _cgroups_of(own: dict[str, str], mounts: list[tuple[str, str, str, set[str]]]) -> Iterator[CgroupParent]:
     folders = {}
     for controller in _CONTROLLERS:
         for kind, root, point, options in mounts:
@@ -161,7 +194,7 @@ def _candidates(own: dict[str, str], mounts: list[tuple[str, str, str, set[str]]
     for kind, root, point, _ in mounts:
         here = _below(point, root, own[""]) if kind == "cgroup2" and "" in own else None
         if here:
-            yield from _delegated(here, point)
+            yield CgroupParent(2, here, here)
 
 
 def _delegated(here: str, top: str) -> Iterator[CgroupParent]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
-__all__ = ["SCOPED_SIGNALS", "Guard", "Isolation", "IsolationLevel", "isolation_at"]
+__all__ = ["SCOPED_SIGNALS", "Guard", "Isolation", "IsolationLevel", "container_isolation", "isolation_at"]
 
 
 class IsolationLevel(StrEnum):
@@ -61,6 +61,8 @@ class Isolation:
     level: IsolationLevel
     layers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    engine: str = ""
+    """The container engine that ran it, such as podman; empty for the sandbox of metier."""
 
     def has(self, guard: Guard) -> bool:
         return guard in self.layers
@@ -81,6 +83,18 @@ _GUARDS: dict[IsolationLevel, tuple[Guard, ...]] = {
 
 SCOPED_SIGNALS = 6
 """The first version of Landlock that keeps signals inside. Before it, a filter protects the supervisor, and only that."""
+
+
+def container_isolation(engine: str, *, cgroup: bool, scratch_in_memory: bool) -> Isolation:
+    """Returns the isolation of a container: that of a namespace, without what this engine does not limit.
+
+    The engine's cgroup is the only limit on the number of processes: the kernel's limit for a user would count those of others.
+    """
+    found = isolation_at(IsolationLevel.NAMESPACE, root=True, cgroup=cgroup)
+    if scratch_in_memory:
+        return replace(found, engine=engine)
+    layers = tuple(each for each in found.layers if each != Guard.SCRATCH)
+    return replace(found, engine=engine, layers=layers, missing=tuple(each.value for each in Guard if each not in layers))
 
 
 def isolation_at(

@@ -72,6 +72,7 @@ def plan_run(
         "script_path": path,
         "script": data,
         "base": base,
+        "scratch_on_disk": bool(base),
         "stdin": run.stdin,
         "log": run.log,
         "outputs": list(run.outputs),

@@ -73,7 +73,7 @@ class Starter:
             raise StartError(str(error)) from None
         except StartError as error:
             self._kill()
-            said = self._last_words()
+            said = self.last_words()
             raise StartError(f"{error}: {said}" if said else str(error)) from None
         finally:
             for descriptor in (self._failed, self._ready, self._info, self._release):
@@ -143,7 +143,8 @@ class Starter:
             pass
         tree.end(self.pid, tree.ExitState())
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """Returns what is on its stderr, without waiting."""
         os.set_blocking(self.err, False)
         try:
             return os.read(self.err, 2000).decode(errors="replace").strip()

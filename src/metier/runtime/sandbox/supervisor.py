@@ -13,6 +13,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from . import process_tree as tree
 from . import scratch
@@ -21,6 +22,9 @@ from .folder_lock import make_locked
 from .messages import read_message, write_message
 from .starter import Starter, StartError
 from .usage import UsageWatch
+
+if TYPE_CHECKING:
+    from metier.runtime.containers.attachment import Attachment
 
 __all__ = ["read_request", "supervise"]
 
@@ -72,6 +76,7 @@ class SupervisedRun:
         self.ended = tree.ExitState()
         self.scratch = -1
         """A descriptor of the folder."""
+        self.container = _attachment(request)
         self.stop_reason = ""
         self.wake, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
@@ -107,10 +112,15 @@ class SupervisedRun:
     def _make_folders(self, base: str) -> None:
         os.mkdir(f"{base}/scratch", 0o700)
         self.scratch = os.open(f"{base}/scratch", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if self.container:
+            self.container.make_files(base, self.request["script"])
+            return
         scratch.mirror(self.request["folder"], self.request["script_path"], self.request["script"], f"{base}/skill")
 
     def _start(self) -> float:
         inside = self.starter.start(self.request)
+        if self.container and self._attach(self.container):
+            inside = self.container.scratch
         self.scratch = inside if inside >= 0 else self.scratch
         self.streams = {self.starter.out: "stdout", self.starter.err: "stderr"}
         self.stdin = self.starter.stdin
@@ -126,9 +136,27 @@ class SupervisedRun:
             self.poll.register(self.caller, select.POLLIN)
         return time.monotonic()
 
+    def _attach(self, container: Attachment) -> bool:
+        """Waits until the container is ready and starts the script in it. Returns False if the caller cancels."""
+        cancel = [each for each in (self.connection.fileno(), self.caller) if each >= 0]
+        try:
+            if not container.wait_until_ready(self.starter.out, cancel):
+                self.stop_reason = "cancel"
+                return False
+            self.starter.last_words()  # warnings of the client
+            container.start(self.starter.stdin)
+        except StartError as error:
+            said = self.starter.last_words()
+            raise StartError(f"{error}: {said}" if said else str(error)) from None
+        return True
+
     def _watch(self, deadline: float) -> None:
         """Serves the pipes until the script ends or is stopped. The limits are checked by the clock: output cannot delay it."""
-        usage = UsageWatch(self.request, self.scratch, self.starter.leaf) if self.request["watched"] else None
+        usage = None
+        if self.container:
+            usage = UsageWatch(self.request, self.scratch, self.container.cgroup, self.container.pid)
+        elif self.request["watched"]:
+            usage = UsageWatch(self.request, self.scratch, self.starter.leaf)
         tick = _TICK
         now = time.monotonic()
         next_check = now + tick
@@ -150,9 +178,23 @@ class SupervisedRun:
     def _end(self) -> None:
         if self.starter.leaf and not self.ended.all_ended:
             self.starter.leaf.stop()
+        if self.container and not self.ended.all_ended:
+            self._remove(self.container)
         self.ended = tree.end(self.main, self.ended)
         if self.starter.leaf and not self.stop_reason and self.starter.leaf.memory_exceeded():
             self.stop_reason = "memory"
+
+    def _remove(self, container: Attachment) -> None:
+        """Removes a container that has not ended by itself. The engine removes the others."""
+        self.ended = tree.reap(self.main, self.ended)
+        if self.ended.status is not None and not self.stop_reason:
+            return
+        # The client first: while it waits for us to read, the engine waits for it.
+        tree.kill([self.main] if self.ended.status is None else [])
+        removed = container.remove()
+        self.ended = tree.end(self.main, self.ended)
+        if not (removed and container.is_ready):
+            container.remove()  # the engine was still creating it, or could not end it
 
     def _serve(self, descriptor: int) -> None:
         if descriptor in self.streams:
@@ -208,11 +250,19 @@ class SupervisedRun:
             "stdout_truncated": self.output.truncated["stdout"],
             "stderr_truncated": self.output.truncated["stderr"],
             "seconds": seconds,
-            "peak": self.ended.peak,
+            "peak": 0 if self.container else self.ended.peak,  # of a container it would be the client's
             "files": files,
             "refused": refused,
-            "cgroup": self.starter.leaf is not None and self.request["watched"],
+            "cgroup": (self.container.cgroup if self.container else self.starter.leaf) is not None and self.request["watched"],
         }
+
+
+def _attachment(request: Request) -> Attachment | None:
+    if not request.get("container"):
+        return None
+    from metier.runtime.containers.attachment import Attachment  # few processes run containers
+
+    return Attachment(request["container"])
 
 
 def read_request(connection: socket.socket) -> Request:

@@ -19,7 +19,7 @@ from metier.errors import RefusedError, UnavailableError
 from metier.sources import find_command, safe_environment
 from metier.values import dataclass
 
-__all__ = ["Interpreters", "ScriptCommand", "declared_dependencies", "kind_of"]
+__all__ = ["ImageInterpreters", "Interpreters", "ScriptCommand", "declared_dependencies", "kind_of"]
 
 _SUFFIXES = {
     ".py": "python", ".sh": "sh", ".bash": "bash", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "typescript",
@@ -227,6 +227,35 @@ class Interpreters:
     def _contains_home(self, folder: str) -> bool:
         real = os.path.realpath(folder)
         return real == "/" or f"{self._home}/".startswith(f"{real}/") or real == f"{self._home}/.local"
+
+
+class ImageInterpreters:
+    """The interpreters of a container image, by their names. The container says if one is not installed."""
+
+    def command(self, path: str, data: bytes, *, network: bool) -> ScriptCommand:
+        kind = kind_of(path, data)
+        if kind == "program":
+            return ScriptCommand(kind=kind, words=())
+        if kind == "python":
+            wanted = declared_dependencies(data)
+            if wanted and not network:
+                raise UnavailableError(
+                    f"the script declares dependencies ({', '.join(wanted[:5])}); installing them needs network access",
+                    hint="install them in the image, and drop them from the script",
+                    retryable=False,
+                )
+            return ScriptCommand(kind=kind, words=("python3", "-I", "-B", "-c", _PYTHON))
+        if kind == "typescript":
+            return ScriptCommand(kind="node", words=("node",))  # 22.18 or later runs it
+        return ScriptCommand(kind=kind, words=(kind, *_OPTIONS.get(kind, ())))
+
+    def problem(self, path: str, data: bytes) -> str:
+        """Returns why the script cannot run; empty if the image may be able to."""
+        try:
+            self.command(path, data, network=False)
+        except (RefusedError, UnavailableError) as error:
+            return f"{error}; {error.hint}"
+        return ""
 
 
 _OPTIONS = {

@@ -25,7 +25,7 @@ from metier.values import replace
 
 from .interpreters import Interpreters
 
-__all__ = ["Runner"]
+__all__ = ["Runner", "check_argument_limits", "check_input", "outcome_of", "read_script"]
 
 _LARGEST_SCRIPT = 64 * 1024 * 1024
 _CONFINED = (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK, IsolationLevel.SEATBELT)
@@ -88,16 +88,16 @@ class Runner:
             level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"],
             copied=run.workspace is not None and not is_mounted,
         )  # fmt: skip
-        return _outcome(report, isolation)
+        return outcome_of(report, isolation)
 
     def _prepare(self, run: ScriptRun, *, copied: bool = False) -> tuple[IsolationLevel, Mapping[str, object], object]:
         """Returns the level, the request to the supervisor, and the state of a folder that the level leaves writable."""
         level = self._required_level(run.limits)
         folder = os.path.realpath(run.folder) if run.folder else ""
-        path, data = _read_script(run, folder)
+        path, data = read_script(run, folder)
         command = self._interpreters.command(path, data, network=run.network)
         outputs = tuple(resource_path(output) for output in run.outputs)
-        inputs = tuple(map(_check_input, run.inputs))
+        inputs = tuple(map(check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
         copied = copied or (run.workspace is not None and os.path.isdir(run.workspace.copy))
         if run.workspace and (copied or level is not IsolationLevel.NAMESPACE):
@@ -153,7 +153,7 @@ def check_argument_limits(run: ScriptRun) -> None:
         raise RefusedError("an argument contains a NUL character", rule="arguments", hint="pass it on standard input")
 
 
-def _read_script(run: ScriptRun, folder: str) -> tuple[str, bytes]:
+def read_script(run: ScriptRun, folder: str) -> tuple[str, bytes]:
     """Returns the script's path inside the skill without links, and its bytes. It is read once: these bytes run."""
     path = resource_path(run.script)
     if run.code is not None:
@@ -172,7 +172,7 @@ def _read_script(run: ScriptRun, folder: str) -> tuple[str, bytes]:
     return real[len(folder) + 1 :], data
 
 
-def _check_input(path: str) -> str:
+def check_input(path: str) -> str:
     """Rejects the whole file system, and folders that differ inside the sandbox."""
     clean = os.path.normpath(path)
     if not os.path.isabs(path) or "\0" in path or clean == "/" or clean.startswith(("/proc", "/sys", "/dev")):
@@ -198,7 +198,7 @@ def _folder_state(folder: str) -> list[tuple[object, ...]]:
     return sorted(found, key=str)
 
 
-def _outcome(report: SupervisorReport, isolation: Isolation) -> Outcome:
+def outcome_of(report: SupervisorReport, isolation: Isolation) -> Outcome:
     return Outcome(
         exit_code=report["exit_code"],
         stdout=report["stdout"].decode("utf-8", "replace"),

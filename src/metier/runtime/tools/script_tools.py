@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metier.disclosure import escape_output, escape_xml
+from metier.errors import plural
 from metier.runtime.script_run import Outcome, printable
 from metier.runtime.scripts.run_script import ScriptRequest, run_script
 from metier.runtime.scripts.script import SkillScript
@@ -64,7 +65,7 @@ def outcome_text(skill: str, script: str, outcome: Outcome) -> str:
     ):
         if text or cut:
             parts += [f"<{name}>", _cut(escape_output(printable(text)), cut), f"</{name}>"]
-    parts += [f"<file>{escape_xml(file.path)} ({len(file.data):,} bytes)</file>" for file in outcome.files]
+    parts += [f"<file>{escape_xml(file.path)} ({plural(len(file.data), 'byte')})</file>" for file in outcome.files]
     parts += [f"[{escape_xml(path)} was not returned: {escape_xml(why)}]" for path, why in outcome.refused_files]
     return "\n".join([*parts, "</script_result>"])
 

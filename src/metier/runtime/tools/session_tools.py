@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from metier.disclosure import escape_output, escape_xml, one_line
-from metier.errors import MetierError, NotFoundError, RefusedError
+from metier.errors import MetierError, NotFoundError, RefusedError, plural
 from metier.runtime.activation import ActivatedBy
 from metier.runtime.async_bridge import in_thread
 from metier.runtime.policy.patterns import ToolRequest
@@ -239,12 +239,13 @@ def read_file_text(session: Session, name: str, path: str, offset: int) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadArgumentsError(
-            f"{path!r} is not text ({len(data):,} bytes)", hint="use it in a script, or by its path in the skill directory"
+            f"{path!r} is not text ({plural(len(data), 'byte')})",
+            hint="use it in a script, or by its path in the skill directory",
         ) from None
     most = session.options.resource_characters
     part = text[offset : offset + most]
     rest = len(text) - offset - len(part)
-    more = f"\n[{rest:,} more characters; read on with offset {offset + len(part)}]" if rest > 0 else ""
+    more = f"\n[{plural(rest, 'more character')}; read on with offset {offset + len(part)}]" if rest > 0 else ""
     return (
         f'<skill_resource skill="{escape_xml(name)}" path="{escape_xml(path)}">\n{escape_output(part)}{more}\n</skill_resource>'
     )
@@ -260,7 +261,7 @@ def _missing(session: Session, name: str, path: str, error: MetierError) -> Meti
 
 
 def _listing(files: Sequence[FileEntry]) -> str:
-    lines = [f"{one_line(entry.path)}  {entry.size:,} bytes" for entry in files[:_MAX_LISTED]]
+    lines = [f"{one_line(entry.path)}  {plural(entry.size, 'byte')}" for entry in files[:_MAX_LISTED]]
     if len(files) > _MAX_LISTED:
         lines.append(f"{len(files) - _MAX_LISTED:,} more files are not listed")
     return escape_output("\n".join(lines))

@@ -19,11 +19,13 @@ from typing import Any
 
 import pytest
 
+from metier.runtime import ContainerRunner
 from metier.runtime.sandbox.isolation import Guard, Isolation, IsolationLevel
 from metier.runtime.sandbox.plan import SandboxFeatures
 from metier.runtime.sandbox.probe import detect_features
 from metier.runtime.script_run import Limits, Outcome, ScriptRun
 from metier.runtime.scripts.runner import Runner
+from runtime.sandbox.escape.runner_choice import IN_CONTAINERS, runner_at
 
 __all__ = [
     "AVAILABLE",
@@ -37,9 +39,10 @@ __all__ = [
     "wait_until",
 ]
 
-AVAILABLE: dict[IsolationLevel, Isolation] = {found.level: found for found in Runner().available()}
+_RUNNER: Runner | ContainerRunner = ContainerRunner() if IN_CONTAINERS else Runner()
+AVAILABLE: dict[IsolationLevel, Isolation] = {found.level: found for found in _RUNNER.available()}
 LEVELS = list(AVAILABLE)
-_HAS_CGROUP = any(found.has(Guard.RUN_MEMORY) for found in AVAILABLE.values())
+_HAS_CGROUP = not IN_CONTAINERS and any(found.has(Guard.RUN_MEMORY) for found in AVAILABLE.values())
 WAYS_TO_LIMIT: list[SandboxFeatures | None] = [None, replace(detect_features(), cgroup=False)][: 1 + _HAS_CGROUP]
 """This machine, and if it has cgroups, the same machine without them: there memory and processes are measured."""
 at_every_level = pytest.mark.parametrize("level", LEVELS, ids=str)
@@ -53,7 +56,12 @@ def note(row: str, level: IsolationLevel, held: str) -> None:
         who = "root" if os.geteuid() == 0 else "user"
         with open(file, "a", encoding="utf-8") as table:
             test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0]
-            table.write(json.dumps({"row": row, "level": level, "held": held, "who": who, "test": test}) + "\n")
+            table.write(
+                json.dumps(
+                    {"row": row, "level": "container" if IN_CONTAINERS else level, "held": held, "who": who, "test": test}
+                )
+                + "\n"
+            )
 
 
 def survivors(nonce: str) -> list[int]:
@@ -124,7 +132,7 @@ class Stage:
 
     def attempt(self, name: str, level: IsolationLevel, *, facts: Mapping[str, object] | None = None, **more: Any) -> Outcome:
         """Runs one attempt to its end. Its output must not contain the canary."""
-        runner = Runner(level=level, features=more.pop("features", None))
+        runner = runner_at(level, features=more.pop("features", None))
         outcome = asyncio.run(runner.run(self.run(name, level, facts=facts, **more)))
         assert outcome.isolation.level is level
         if outcome.isolation.has(Guard.HOME):
@@ -169,7 +177,7 @@ class Stage:
 
         The table is about this machine as it is, so a run with other `features` is not noted in it.
         """
-        isolation = Runner(level=level, features=features).best() if features else AVAILABLE[level]
+        isolation = runner_at(level, features=features).best() if features else AVAILABLE[level]
         assert isolation
         assert (guard.value in isolation.missing) != isolation.has(guard)
         if not features:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.mcp.jsonc import JsoncError, read, with_member
+from metier.install.jsonc import JsoncError, read_jsonc, with_item, with_member, without_item, without_member
+from metier.spec import Json
 
 NOTED = """\
 // the team's servers
@@ -46,7 +47,7 @@ def test_a_remark_about_the_last_member_stays_with_it() -> None:
 @pytest.mark.parametrize("text", ["", "\n", "// nothing yet\n", "{}", "{ }", "{\n}", "/* a */ {} // b"])
 def test_an_empty_file_or_object_gets_its_first_member(text: str) -> None:
     after = with_member(text, ("a", "b"), [1])
-    assert read(after) == {"a": {"b": [1]}}
+    assert read_jsonc(after) == {"a": {"b": [1]}}
     for note in ("// nothing yet", "/* a */", "// b"):
         assert (note in after) == (note in text)
 
@@ -89,5 +90,40 @@ def test_only_the_named_value_changes(document: dict[str, Any], path: list[str],
         place = place[key]
     place[path[-1]] = value
     after = with_member(text, path, value)
-    assert read(after) == expected == json.loads(after)
+    assert read_jsonc(after) == expected == json.loads(after)
     assert with_member(after, path, value) == after or isinstance(value, list | dict)
+
+
+ITEM: Json = {"hooks": [{"command": "metier hook run codex"}]}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=6
+)
+
+
+@given(
+    st.lists(VALUES, max_size=4), st.sampled_from([None, 2, "\t"]), st.dictionaries(st.sampled_from("abc"), VALUES, max_size=2)
+)
+def test_an_item_that_is_added_and_removed_leaves_the_text_as_it_was(
+    items: list[Json], indent: int | str | None, rest: dict[str, Json]
+) -> None:
+    text = json.dumps({**rest, "hooks": {"event": items}}, indent=indent)
+    added = with_item(text, ("hooks", "event"), ITEM)
+    assert json.loads(added)["hooks"]["event"] == [*items, ITEM]
+    assert json.loads(without_item(added, ("hooks", "event"), len(items))) == json.loads(text)
+    if items:
+        assert without_item(added, ("hooks", "event"), len(items)) == text
+
+
+def test_comments_around_a_removed_item_stay() -> None:
+    text = '{"a": [\n  // first\n  1,\n  // second\n  2 // end\n]}'
+    assert read_jsonc(without_item(text, ("a",), 0)) == {"a": [2]}
+    assert "// first" in without_item(text, ("a",), 0)
+    assert read_jsonc(without_item(text, ("a",), 1)) == {"a": [1]}
+    assert "// second" in without_item(text, ("a",), 1)
+
+
+def test_a_member_is_removed_with_its_comma() -> None:
+    assert without_member('{"a": 1, "b": 2}', ("a",)) == '{"b": 2}'
+    assert without_member('{"a": 1, "b": 2}', ("b",)) == '{"a": 1}'
+    assert without_member('{"a": {"b": 2}}', ("a", "b")) == '{"a": {}}'
+    assert without_member('{"a": 1}', ("missing",)) == '{"a": 1}'

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from metier.spec import Json
 
-__all__ = ["JsoncError", "read", "with_member"]
+__all__ = ["JsoncError", "read_jsonc", "with_item", "with_member", "without_item", "without_member"]
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -26,16 +26,18 @@ class JsoncError(ValueError):
 
 
 class _Member(NamedTuple):
+    """A member of an object, or an item of an array, whose key is empty."""
+
     key: str
     at: int
-    """The offset of its key."""
+    """The offset of its key; of an item, that of its value."""
     start: int
     end: int
     """Of its value."""
     value: Json
 
 
-def read(text: str) -> Json:
+def read_jsonc(text: str) -> Json:
     """The value that the text stands for; an empty one, or one of comments only, is an empty object."""
     start = _blank(text, 0)
     if start == len(text):
@@ -48,7 +50,7 @@ def read(text: str) -> Json:
 
 def with_member(text: str, path: Sequence[str], value: Json) -> str:
     """The text with this value at this path of keys; objects on the way are made where there are none."""
-    read(text)  # all of it must be sound before a part of it is changed
+    read_jsonc(text)  # all of it must be sound before a part of it is changed
     start = _blank(text, 0)
     if start == len(text):
         return text + ("\n" if text and not text.endswith("\n") else "") + _render(_nested(path, value), "", "  ", "\n") + "\n"
@@ -69,10 +71,77 @@ def _with_member(text: str, start: int, path: Sequence[str], value: Json) -> str
     return text[: found.start] + new + text[found.end :]
 
 
-def _insert(text: str, start: int, members: Sequence[_Member], close: int, key: str, value: Json) -> str:
+def with_item(text: str, path: Sequence[str], value: Json) -> str:
+    """Returns the text with this value as the last item of the array at this path; the array is made if it is missing."""
+    read_jsonc(text)
+    found = _find(text, path)
+    if found is None:
+        return with_member(text, path, [value])
+    if text[found.start] != "[":
+        raise _malformed(text, found.start, "an array is needed here")
+    items, close = _items(text, found.start, 0)
+    end = items[-1].end if items else close
+    if items and "\n" not in text[end:close] and text[_blank(text, end)] != ",":
+        return f"{text[:end]}, {json.dumps(value, ensure_ascii=False)}{text[end:]}"
+    return _insert(text, found.start, items, close, None, value)
+
+
+def without_item(text: str, path: Sequence[str], position: int) -> str:
+    """Returns the text without one item of the array at this path."""
+    found = _find(text, path)
+    if found is None or text[found.start] != "[":
+        return text
+    items, _ = _items(text, found.start, 0)
+    return _without(text, found.start, items, position)
+
+
+def without_member(text: str, path: Sequence[str]) -> str:
+    """Returns the text without the member at this path."""
+    read_jsonc(text)
+    start = _blank(text, 0)
+    if path[:-1]:
+        above = _find(text, path[:-1])
+        start = above.start if above else len(text)
+    if text[start : start + 1] != "{":
+        return text
+    members, _ = _members(text, start, 0)
+    positions = [place for place, each in enumerate(members) if each.key == path[-1]]
+    return _without(text, start, members, positions[-1]) if positions else text
+
+
+def _find(text: str, path: Sequence[str]) -> _Member | None:
+    start, found = _blank(text, 0), None
+    for key in path:
+        if text[start : start + 1] != "{":
+            return None
+        members, _ = _members(text, start, 0)
+        found = next((each for each in reversed(members) if each.key == key), None)
+        if found is None:
+            return None
+        start = found.start
+    return found
+
+
+def _without(text: str, start: int, members: Sequence[_Member], position: int) -> str:
+    """Cuts one member out, with the comma and the white space that separate it. Comments around it stay."""
+    gone = members[position]
+    if position:
+        before = members[position - 1].end
+        gap = text[before : gone.at].replace(",", "", 1).rstrip()
+        return text[:before] + gap + text[gone.end :]
+    comma = _blank(text, gone.end)
+    end = comma + 1 if text[comma : comma + 1] == "," else gone.end
+    if len(members) > 1:
+        return text[: gone.at] + text[end:].lstrip()
+    between = text[start + 1 : gone.at].rstrip()
+    return text[: start + 1] + between + (text[end:] if between else text[end:].lstrip())
+
+
+def _insert(text: str, start: int, members: Sequence[_Member], close: int, key: str | None, value: Json) -> str:
     unit, newline, base = _unit(text), _newline(text), _indent(text, start)
     indent = _indent(text, members[-1].at) if members and _stands_alone(text, members[-1].at) else base + unit
-    line = f"{indent}{json.dumps(key, ensure_ascii=False)}: {_render(value, indent, unit, newline)}"
+    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+    line = f"{indent}{name}{_render(value, indent, unit, newline)}"
     # After everything that stands before the closing brace, also a remark about the last member.
     last = len(text[:close].rstrip())
     after = newline + base if not text[last:close].count("\n") else text[last:close]
@@ -110,7 +179,7 @@ def _value(text: str, at: int, depth: int) -> tuple[Json, int]:
         return {each.key: each.value for each in members}, close + 1
     if first == "[":
         items, close = _items(text, at, depth)
-        return items, close + 1
+        return [each.value for each in items], close + 1
     if first == '"':
         return _string(text, at)
     plain = _PLAIN.match(text, at)
@@ -120,12 +189,12 @@ def _value(text: str, at: int, depth: int) -> tuple[Json, int]:
         raise _malformed(text, at, "not a value") from None
 
 
-def _items(text: str, start: int, depth: int) -> tuple[list[Json], int]:
-    items: list[Json] = []
+def _items(text: str, start: int, depth: int) -> tuple[list[_Member], int]:
+    items: list[_Member] = []
     at = _blank(text, start + 1)
     while text[at : at + 1] != "]":
         item, end = _value(text, at, depth + 1)
-        items.append(item)
+        items.append(_Member("", at, at, end, item))
         at = _skip_separator(text, end, "]")
     return items, at
 
