@@ -159,6 +159,16 @@ def test_a_skill_that_the_model_loaded_is_not_repeated_in_the_prompt(root: Path)
     assert '<skill_content name="forms">' in skills.instructions()
 
 
+def test_a_skill_whose_instructions_are_included_is_not_offered_for_loading(root: Path) -> None:
+    skills = Skills(root)
+    before = skills.instructions()
+    skills.session().activate("chart")
+    assert ("<name>chart</name>" in before, "<name>chart</name>" in skills.instructions()) == (True, False)
+    assert "<name>forms</name>" in run_now(skills.instructions_async())
+    skills.session().deactivate("chart")
+    assert skills.instructions() == before
+
+
 def test_dependencies_of_what_the_user_activated_are_in_the_prompt_too(tmp_path: Path) -> None:
     skill_folder(tmp_path, "base", body="The base.")
     skill_folder(tmp_path, "top", head="metadata:\n  dependencies: base", body="The top.")

@@ -75,7 +75,7 @@ class Skills:
         self._options = replace(options or SessionOptions(), general_tools=True) if general_tools else options
         self._workspace = workspace
         self._services = services or _default_services(self)
-        self._pages: dict[str, tuple[Catalog, str]] = {}
+        self._pages: dict[tuple[str, tuple[str, ...]], tuple[Catalog, str]] = {}
         self._selected: dict[str, str] = {}
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._offered: dict[str, dict[str, Tool]] = {}
@@ -130,7 +130,7 @@ class Skills:
     async def instructions_async(self, conversation: str = "", *, request: str = "") -> str:
         """Like `instructions`, but runs in a thread unless the text is cached."""
         session = self.session(conversation)
-        page = self._pages.get(request)
+        page = self._pages.get((request, ()))
         if page is not None and page[0] is session.catalog and not self.auto_select and not skills_to_include(session):
             return page[1]
         return await in_thread(self.instructions, conversation, request=request)
@@ -165,12 +165,14 @@ class Skills:
 
     def _page(self, session: Session, request: str) -> str:
         """The catalog. Cached, because it is needed before every request and ten thousand skills take a while."""
-        catalog, text = self._pages.get(request, (None, ""))
+        # Skills whose instructions are included are not offered for loading.
+        included = tuple(sorted(skills_to_include(session)))
+        catalog, text = self._pages.get((request, included), (None, ""))
         if catalog is not session.catalog:
             if len(self._pages) >= _MOST_PAGES:
                 self._pages.clear()
-            text = catalog_text(session, self.budget, request)
-            self._pages[request] = (session.catalog, text)
+            text = catalog_text(session, self.budget, request, without=included)
+            self._pages[request, included] = (session.catalog, text)
         return text
 
 

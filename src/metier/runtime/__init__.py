@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         ToolCalled,
     )
     from .health import HealthCheck, check_health
+    from .operations import Operation, OperationKind, Tracer
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
@@ -119,6 +120,11 @@ _EXPORTS = {
         "SkillActivated",
         "Subscriber",
         "ToolCalled",
+    ),
+    "metier.runtime.operations": (
+        "Operation",
+        "OperationKind",
+        "Tracer",
     ),
     "metier.runtime.health": (
         "HealthCheck",
@@ -262,6 +268,8 @@ __all__ = [
     "MemoryApprovals",
     "MemorySessionStore",
     "NotActiveError",
+    "Operation",
+    "OperationKind",
     "Outcome",
     "OutputFile",
     "OverBudgetError",
@@ -303,6 +311,7 @@ __all__ = [
     "ToolPattern",
     "ToolReply",
     "ToolRequest",
+    "Tracer",
     "UnknownToolError",
     "Usage",
     "UsageRow",

@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar, overload
 
+from metier.errors import MetierError
 from metier.values import dataclass
 
 from .activation import ActivatedBy, ActivationMode
 from .async_bridge import caller_loop
+from .operations import Operation, Tracer
 
 __all__ = [
     "ActionRefused",
@@ -226,6 +229,22 @@ class EventBus:
             if inspect.isawaitable(waiting):
                 self._schedule(subscriber, waiting)
 
+    @contextmanager
+    def follow(self, operation: Operation) -> Iterator[Operation]:
+        """Lets every subscriber that is a `Tracer` follow an operation while the block runs."""
+        begun = [each for subscriber, _ in tuple(self._subscribers) if (each := self._begin(subscriber, operation)) is not None]
+        try:
+            yield operation
+        except BaseException as error:
+            operation.error = operation.error or _error_type(error)
+            raise
+        finally:
+            for subscriber, end in reversed(begun):
+                try:
+                    end()
+                except Exception as error:  # a subscriber may raise anything
+                    self._log_failure(subscriber, error)
+
     async def drain(self) -> None:
         """Waits until every asynchronous subscriber has finished with the events so far."""
         while self._pending:
@@ -233,6 +252,16 @@ class EventBus:
             await asyncio.gather(*waiting, return_exceptions=True)
             # The callbacks of tasks that are done already have not run yet, and gather does not wait for them.
             self._pending.difference_update(waiting)
+
+    def _begin(self, subscriber: Subscriber, operation: Operation) -> tuple[Subscriber, Callable[[], None]] | None:
+        tracer: object = subscriber
+        if not isinstance(tracer, Tracer):
+            return None
+        try:
+            return subscriber, tracer.begin_operation(operation)
+        except Exception as error:  # a subscriber may raise anything
+            self._log_failure(subscriber, error)
+            return None
 
     def _schedule(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
         loop = caller_loop()
@@ -264,3 +293,9 @@ class EventBus:
         self.failures += 1
         name = getattr(subscriber, "__qualname__", type(subscriber).__name__)
         _log.warning("subscriber %s failed: %s: %s", name, type(error).__name__, error)
+
+
+def _error_type(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return error.code if isinstance(error, MetierError) else type(error).__name__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ from .activation_rows import (
     updated_row,
 )
 from .content import SkillContent
+from .operations import Operation
 from .policy.permissions import PolicyDecision
 from .script_run import Outcome
 from .scripts.availability import checked_scripts, script_warnings
@@ -58,7 +60,7 @@ from .store import SessionRows
 from .tool_errors import NotActiveError
 from .tools.general.command_output import SessionCommands
 from .tools.session_tools import session_tools
-from .tools.tool import CallRecord, Tool
+from .tools.tool import Tool
 from .tools.toolsets import SessionToolsets
 from .usage import Usage, UsageMeter
 from .workspace.workspace import Workspace
@@ -332,18 +334,22 @@ class Session:
         self._meter(event)
         self.services.bus.emit(event)
 
-    def record_call(self, call: CallRecord) -> None:
-        self.emit(
-            events.ToolCalled(
-                session=self.id,
-                timestamp=self.services.clock(),
-                tool=call.tool,
-                name=call.skill if call.skill in self.catalog else "",
-                resource=call.resource,
-                duration=call.duration,
-                error=call.error,
-            )
-        )
+    @contextmanager
+    def follow_call(self, call: Operation) -> Iterator[None]:
+        """Records a tool call: an operation for tracers, and an event when it has ended."""
+        call.session = self.id
+        call.skill = call.skill if call.skill in self.catalog else ""
+        started = time.perf_counter()
+        try:
+            with self.services.bus.follow(call):
+                yield
+        finally:
+            self.emit(
+                events.ToolCalled(
+                    session=self.id, timestamp=self.services.clock(), tool=call.name, name=call.skill, resource=call.resource,
+                    duration=time.perf_counter() - started, error=call.error,
+                )
+            )  # fmt: skip
 
     def scripts(self, skill: Skill) -> tuple[SkillScript, ...]:
         """Returns the scripts of a local skill; the `problem` of each says why it is not offered. None without a runner."""

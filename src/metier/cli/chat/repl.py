@@ -19,7 +19,7 @@ from metier.agents import AgentEngine, TurnFinished, TurnStatus
 from metier.cli.core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
 from metier.cli.core.terminal import Terminal, one_line, plural, truncate
 from metier.cli.core.workspace import finish_workspace
-from metier.models import load_client, missing_extra
+from metier.models import missing_extra
 from metier.runtime import ApprovalAnswer, ApprovalHook, Event, Question
 
 from .conversation import Conversation, SlashResult
@@ -206,8 +206,7 @@ class _Repl:
         with contextlib.suppress(Exception):
             engine = self.conversation.engine
             self.conversation.app.skills.selector.select("warm up", 1)
-            if engine.model_name:
-                load_client()
+            engine.load_client()
             self._level()
 
     def _level(self) -> str:

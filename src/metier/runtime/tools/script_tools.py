@@ -42,7 +42,7 @@ def _tool(session: Session, skill: str, script: SkillScript) -> Tool:
         function=call,
         skill=skill,
         resource=script.path,
-        on_call=session.record_call,
+        follow=session.follow_call,
     )
 
 

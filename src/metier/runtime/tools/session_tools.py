@@ -147,7 +147,7 @@ def _skill_tools(session: Session, skill: Skill) -> Iterator[Tool]:
             description=function.description,
             schema=function.schema,
             skill=skill.name,
-            on_call=session.record_call,
+            follow=session.follow_call,
             function=_while_active(session, skill.name, function.call),
         )
 
@@ -294,7 +294,7 @@ def _tool(
         description=description,
         schema=object_schema(properties, required),
         function=function,
-        on_call=session.record_call,
+        follow=session.follow_call,
     )
 
 
