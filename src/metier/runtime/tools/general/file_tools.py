@@ -272,7 +272,7 @@ def _tool(
     session: Session, name: str, about: str, properties: Mapping[str, Schema], required: tuple[str, ...], function: ToolFunction
 ) -> Tool:
     schema = object_schema(properties, required)
-    return Tool(name=name, description=about, schema=schema, function=function, on_call=session.record_call)
+    return Tool(name=name, description=about, schema=schema, function=function, follow=session.follow_call)
 
 
 def _file_path(session: Session, arguments: Mapping[str, Json]) -> str:
