@@ -6,21 +6,25 @@ import contextlib
 import fcntl
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from tools.environment import ROOT, child_environment, find_uv
 
-EXTRAS = ("agents", "mcp", "registry")
+EXTRAS = ("agents", "mcp", "registry", "secrets")
 
 
 @pytest.fixture(scope="session")
@@ -82,6 +86,35 @@ def model() -> Iterator[ModelServer]:
         yield server
 
 
+class _Forecast(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_known = self.headers.get("Authorization") == "Bearer journey-key-5309"
+        self.send_response(200 if is_known else 401)
+        self.end_headers()
+        self.wfile.write(b"Sunny, 24 degrees" if is_known else b"who are you?")
+
+    def log_message(self, *_: object) -> None:
+        """Keeps the output of the tests clean."""
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Two services over TLS that want a key; journeys have their addresses in API_HOST and OTHER_HOST."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Forecast) for _ in range(2)]
+    for server in servers:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    names = {name: f"localhost:{server.server_port}" for name, server in zip(("API_HOST", "OTHER_HOST"), servers, strict=True)}
+    yield {**names, "API_CERTIFICATES": str(tmp_path / "authority.pem")}
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture(scope="session")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The variables that lead to the journeys' own internet."""
@@ -90,8 +123,8 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -> Iterator[ShellTerminal]:
-    with open_terminal(installed_program, {"MODEL_URL": model.url, "NO_COLOR": "1", **web}) as shell:
+def terminal(installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str]) -> Iterator[ShellTerminal]:
+    with open_terminal(installed_program, {"MODEL_URL": model.url, "NO_COLOR": "1", **web, **api}) as shell:
         yield shell
 
 
@@ -112,6 +145,8 @@ def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int =
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
         "EDITOR": "true",
+        # The keyring of the machine is not the journey's.
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Interpreters,
         Permissions,
         Runner,
+        SecretStore,
         Session,
         SessionOptions,
         SessionServices,
@@ -67,6 +68,17 @@ class Sessions:
 
         return FileApprovals(self.paths.at("approvals.json"))
 
+    @cached_property
+    def secrets(self) -> SecretStore:
+        from metier.config import one_of
+        from metier.runtime import SecretStore, VaultKind
+
+        passphrase = self.environment.get("METIER_SECRETS_PASSPHRASE")
+        ask = (lambda _: passphrase) if passphrase else _ask_passphrase()
+        is_auto = self.settings["secrets.store"].value == "auto"
+        kind = None if is_auto else one_of(self.settings, "secrets.store", VaultKind)
+        return SecretStore(self.paths.at("secrets.json"), kind=kind, ask=ask)
+
     def permissions(self, approve: ApprovalHook | None = None) -> Permissions:
         """Returns what the user allows. `approve` decides the rest; without it the rest is refused."""
         import os
@@ -77,7 +89,8 @@ class Sessions:
 
         settings = self.settings
         verdicts = {
-            name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools")
+            name: one_of(settings, f"policy.{name}", PolicyVerdict)
+            for name in ("scripts", "network", "secrets", "toolsets", "tools")
         }
         verdicts["workspace_write"] = one_of(settings, "policy.workspace.write", PolicyVerdict)
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
@@ -241,4 +254,24 @@ class Sessions:
             open_selector=open_selector,
             current_catalog=current_catalog,
             remote_files=lambda entry: self.skills.remote_servers.files(entry),
+            secrets=self.secrets,
         )
+
+
+def _ask_passphrase() -> Callable[[bool], str] | None:
+    """Returns a function that asks at the terminal; None without one."""
+    import sys
+    from getpass import getpass
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+
+    def ask(is_new: bool) -> str:
+        from metier.errors import UsageError
+
+        typed = getpass("New passphrase for your secrets: " if is_new else "Passphrase of your secrets: ")
+        if is_new and (not typed or typed != getpass("The same again: ")):
+            raise UsageError("the passphrases differ, or are empty", hint="run the command again")
+        return typed
+
+    return ask

@@ -90,7 +90,8 @@ class ResourceRead(Event):
 class ScriptStarted(Event):
     name: str
     script: str
-    network: bool = False
+    hosts: tuple[str, ...] = ()
+    """Hosts that it may reach."""
     arguments: tuple[str, ...] = ()
     """Content."""
 

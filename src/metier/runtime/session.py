@@ -96,6 +96,8 @@ class Session:
         self.commands = SessionCommands()
         """The output of general tools, and the commands that run in the background."""
         self._used: dict[str, None] = {}
+        self.declined: set[tuple[str, str]] = set()
+        """Requests of skills for hosts and secrets that were not granted: they are asked once in a session."""
         self.selector: SkillSelector | None = self.services.selector
         """Finds skills of the current catalog."""
         self.not_activated: dict[str, str] = {}
@@ -298,12 +300,12 @@ class Session:
         return data
 
     async def run_script(
-        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None, network: bool = False,
-        outputs: Sequence[str] = (), seconds: float | None = None,
+        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None,
+        hosts: Sequence[str] = (), secrets: Sequence[str] = (), outputs: Sequence[str] = (), seconds: float | None = None,
     ) -> Outcome:  # fmt: skip
-        """Run one script of a skill, confined; see `Launch`. Refused unless skill and policy both allow it."""
-        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
-        return await run_script(self, replace(request, outputs=tuple(outputs), seconds=seconds))
+        """Runs one script of a skill in the sandbox; see `ScriptRequest`. Refused unless skill and policy both allow it."""
+        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, hosts=tuple(hosts))
+        return await run_script(self, replace(request, secrets=tuple(secrets), outputs=tuple(outputs), seconds=seconds))
 
     @property
     def permissions(self) -> ToolPermissions:

@@ -19,6 +19,7 @@ from .content import MAX_LISTED_FILES
 from .events import EventBus
 from .policy.permissions import Permissions
 from .script_run import Limits, Outcome, ScriptRun
+from .secrets.stored_secret import SecretSource
 from .skill_access import OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
 from .usage import Budgets
@@ -118,6 +119,8 @@ class SessionServices:
     """Returns the skills as they are on disk now, and the same object while nothing has changed. See `Session.refresh`."""
     remote_files: OpenRemoteFiles | None = None
     """Opens skills on other servers. Without it, they cannot be used."""
+    secrets: SecretSource | None = None
+    """Stored secrets of the user. Without it, scripts get none."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 

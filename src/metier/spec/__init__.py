@@ -29,6 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .advice import advise, find_overlaps, lint
     from .fast_yaml import FastFields, fast_fields
+    from .host_pattern import DEFAULT_PORTS, HostPattern, clean_host, host_problem, parse_host
     from .render import render_skill_file
     from .repairs import AppliedFix, FixResult, fix_skill_file, replace_description, replace_name
     from .templates import SKILL_TEMPLATES, SkillTemplate, new_skill_files
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODES",
+    "DEFAULT_PORTS",
     "EXTENSION_KEYS",
     "EXTENSION_SPELLINGS",
     "MAX_DESCRIPTION_LENGTH",
@@ -53,6 +55,7 @@ __all__ = [
     "FileEntry",
     "Files",
     "FixResult",
+    "HostPattern",
     "Json",
     "Link",
     "LinkedFiles",
@@ -77,12 +80,14 @@ __all__ = [
     "advise",
     "apply_verdict",
     "check",
+    "clean_host",
     "estimate_tokens",
     "fast_fields",
     "find_overlaps",
     "first_sentence",
     "fix_skill_file",
     "format_tools",
+    "host_problem",
     "is_file_of",
     "is_name",
     "is_version",
@@ -92,6 +97,7 @@ __all__ = [
     "new_skill_files",
     "newest_version",
     "parse",
+    "parse_host",
     "parse_tools",
     "problem",
     "read_yaml",
@@ -113,6 +119,7 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
         {
             "metier.spec.advice": ("advise", "find_overlaps", "lint"),
             "metier.spec.fast_yaml": ("FastFields", "fast_fields"),
+            "metier.spec.host_pattern": ("DEFAULT_PORTS", "HostPattern", "clean_host", "host_problem", "parse_host"),
             "metier.spec.render": ("render_skill_file",),
             "metier.spec.repairs": ("AppliedFix", "FixResult", "fix_skill_file", "replace_description", "replace_name"),
             "metier.spec.templates": ("SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"),

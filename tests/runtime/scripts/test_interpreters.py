@@ -78,7 +78,7 @@ def test_dependencies_need_uv_and_the_network_and_each_refusal_says_which(tmp_pa
     uv = program(tmp_path / "bin/uv")
     with pytest.raises(UnavailableError, match=r"rich, httpx<1.*needs network access") as offline:
         Interpreters(which=only(uv)).command("a.py", METADATA, network=False)
-    assert "allow network access" in offline.value.hint
+    assert "allow the hosts pypi.org" in offline.value.hint
     with pytest.raises(UnavailableError, match="needs uv, which is not installed") as missing:
         Interpreters(which=only()).command("a.py", METADATA, network=True)
     assert "install uv" in missing.value.hint

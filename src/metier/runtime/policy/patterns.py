@@ -22,6 +22,7 @@ from metier.values import dataclass
 from .command_line import read_command_line
 from .denials import is_same_command, may_run
 from .effects import is_covered
+from .grants import GRANT_TOOLS, covers_grant, overlaps_grant
 from .paths import PathContext, command_touches, covers_path, denies_path, is_path_tool, same_act
 from .programs import Operands, find_program
 from .shell_words import ShellWord, literal_word
@@ -69,7 +70,8 @@ class ToolPattern:
         match = _PATTERN.fullmatch(text.strip())
         if match is None:
             raise UsageError(
-                f"{text[:80]!r} is not a tool pattern", hint="write Read, Bash(git:*), Script(scripts/*) or Network"
+                f"{text[:80]!r} is not a tool pattern",
+                hint="write Read, Bash(git:*), Script(scripts/*) or Network(api.example.com)",
             )
         argument = match["argument"]
         return cls(match["tool"], argument.strip() if argument is not None else None)
@@ -105,6 +107,8 @@ class ToolPattern:
             return False
         if self.argument is None or self.argument in _EVERYTHING:
             return True
+        if request.tool in GRANT_TOOLS:
+            return covers_grant(self.argument, request)
         if not request.is_command:
             return covers_path(self.argument, request.argument, context)
         words, is_open = _words_of(self.argument)
@@ -117,6 +121,8 @@ class ToolPattern:
         argument = self.argument
         if argument is None or argument in _EVERYTHING:
             return self._names(request)
+        if request.tool in GRANT_TOOLS:
+            return self._names(request) and overlaps_grant(argument, request)
         if request.is_command:
             return self._might_run(argument, request, context)
         if not (self._names(request) or same_act(self.tool, request.tool)):
@@ -197,6 +203,8 @@ def _is_certain(word: ShellWord) -> bool:
 
 def literal_pattern(request: ToolRequest) -> ToolPattern:
     """The pattern for exactly this request: wildcards in its argument stand for themselves."""
+    if request.tool in GRANT_TOOLS:
+        return ToolPattern(request.tool, request.argument or None)
     return ToolPattern(request.tool, glob.escape(request.argument) if request.argument else None)
 
 

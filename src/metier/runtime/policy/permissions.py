@@ -1,8 +1,8 @@
 """Permissions: decides whether a skill may use a tool, from what it requests and what the user's policy allows.
 
 `allowed-tools` is a request by the skill's author, not a grant. For the scripts that metier runs it is also the boundary: a
-skill that lists its tools gets no others. Toolsets are requested by the manifest and the network by the call; the user grants
-both. For tools that a host runs, the result is allow, ask or deny, and the host enforces it.
+skill that lists its tools gets no others. Toolsets are requested by the manifest, hosts and secrets by it or by the
+call; the user grants them. For tools that a host runs, the result is allow, ask or deny, and the host enforces it.
 
     deny      the user's policy forbids it, or it is a script that the skill's allowed-tools do not cover
     allow     the skill requests it (or lists nothing), and the policy or an approval of this version allows it
@@ -26,6 +26,7 @@ from metier.spec import Manifest, Toolset
 from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
+from .grants import NETWORK, SECRET
 from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, part_requests, tool_request
 from .tool_names import ToolKind, is_reader, kind_of_tool
 
@@ -42,8 +43,8 @@ __all__ = [
     "workspace_write_request",
 ]
 
-NETWORK, SCRIPT, TOOLSET, WORKSPACE = "Network", "Script", "Toolset", "Workspace"
-_OURS = frozenset({NETWORK, SCRIPT, TOOLSET, WORKSPACE})
+SCRIPT, TOOLSET, WORKSPACE = "Script", "Toolset", "Workspace"
+_OURS = frozenset({NETWORK, SCRIPT, SECRET, TOOLSET, WORKSPACE})
 _LONGEST_NAMED = 200
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
@@ -83,6 +84,7 @@ class Policy:
     scripts: PolicyVerdict = PolicyVerdict.ALLOW
     """They run in the sandbox, without network."""
     network: PolicyVerdict = PolicyVerdict.ASK
+    secrets: PolicyVerdict = PolicyVerdict.ASK
     toolsets: PolicyVerdict = PolicyVerdict.ASK
     """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
@@ -97,7 +99,8 @@ class Policy:
         return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **defaults)
 
     def default_for(self, tool: str) -> PolicyVerdict:
-        ours = {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets, WORKSPACE: self.workspace_write}
+        ours = {SCRIPT: self.scripts, NETWORK: self.network, SECRET: self.secrets, TOOLSET: self.toolsets}
+        ours[WORKSPACE] = self.workspace_write
         return ours.get(tool, self.tools)
 
     def default_of(self, request: ToolRequest) -> tuple[str, PolicyVerdict]:
@@ -302,7 +305,7 @@ class Permissions:
         if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
-        names = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets", WORKSPACE: "workspace.write"}
+        names = {SCRIPT: "scripts", NETWORK: "network", SECRET: "secrets", TOOLSET: "toolsets", WORKSPACE: "workspace.write"}
         name = names.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,

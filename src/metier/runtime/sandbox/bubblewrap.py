@@ -28,19 +28,21 @@ def arguments(
     skill: str,
     script: str,
     also_readable: Iterable[str],
-    network: bool,
     scratch_bytes: int,
+    files: Sequence[str] = (),
     workspace: str = "",
     merged: str = "",
     is_writable: bool = False,
 ) -> list[str]:  # fmt: skip
-    r"""Returns the command line. \0filter, \0script, \0info and \0wait stand for descriptors that are opened later."""
+    r"""Returns the command line. \0filter, \0script, \0info, \0wait and \0file0 stand for descriptors that are opened later.
+
+    `files` are paths of the new root whose contents the request holds; \0file0 is the first of them.
+    """
     words = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
-    words += ["--share-net"] if network else []
     words += ["--hostname", "skill", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     size = ["--size", str(scratch_bytes)]
     words += ["--perms", "0700", *size, "--tmpfs", "/dev/shm", "--perms", "0700", *size, "--tmpfs", SCRATCH]  # noqa: S108
-    base = readable(network=network)
+    base = readable()
     links = system_links(base)
     for path, target in links.items():
         words += ["--symlink", target, path]
@@ -51,6 +53,8 @@ def arguments(
     for path in sorted({*outermost(also_readable), *filter(None, (skill, workspace))}):
         words += ["--bind", merged, path] if path == workspace else ["--ro-bind", path, path]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
+    for number, path in enumerate(files):
+        words += ["--perms", "0444", "--ro-bind-data", f"\0file{number}", path]
     for path in masked():
         words += ["--ro-bind", "/dev/null", path]
     if workspace and not is_writable:

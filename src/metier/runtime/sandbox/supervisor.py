@@ -19,7 +19,7 @@ from . import process_tree as tree
 from . import scratch
 from .confinement import Request
 from .folder_lock import make_locked
-from .messages import read_message, write_message
+from .messages import read_message, send_listeners, write_message
 from .starter import Starter, StartError
 from .usage import UsageWatch
 
@@ -119,6 +119,8 @@ class SupervisedRun:
 
     def _start(self) -> float:
         inside = self.starter.start(self.request)
+        if self.starter.listeners:
+            send_listeners(self.connection, self.starter.listeners)
         if self.container and self._attach(self.container):
             inside = self.container.scratch
         self.scratch = inside if inside >= 0 else self.scratch
@@ -278,6 +280,8 @@ def supervise(connection: socket.socket, caller: int, request: Request, starter:
         report = SupervisedRun(connection, request, caller, starter).run(started)
     except (StartError, OSError) as error:
         report = {"cannot_start": str(error)}
+    if request["ports"] and not starter.listeners:
+        send_listeners(connection, [])
     started()
     try:
         write_message(connection, marshal.dumps(report))

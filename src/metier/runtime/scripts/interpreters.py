@@ -178,7 +178,7 @@ class Interpreters:
             what = ", ".join(wanted[:5])
             missing = "network access" if uv else "uv, which is not installed"
             raise UnavailableError(f"the script declares dependencies ({what}); installing them needs {missing}",
-                              hint="allow network access for this skill" if uv else "install uv (https://docs.astral.sh/uv/)",
+                              hint="allow the hosts pypi.org and files.pythonhosted.org for this skill" if uv else "install uv (https://docs.astral.sh/uv/)",
                               retryable=False)  # fmt: skip
         python = self._python()
         words = (uv, "run", "--quiet", "--no-config", "--python", python.words[0], "--script")
