@@ -50,10 +50,28 @@ TOOL_CALLS: dict[str, tuple[str, dict[str, Any]]] = {  # Any: arguments as a mod
     "salutation": ("greet", {"name": "Bob"}),
     "render": ("render-page_render", {"url": "https://example.com"}),
 }
+_TRY = "python3 -c 'from price import total\nprint(total([10, 5]))' | tee result.txt"
+_FINDING = "**major** `price.py:2`: `items[1:]` leaves out the first item; `total([10, 5])` is 5.\n"
+_STEPS = {
+    "review my change": (
+        calls("run_command", command="git status --short && git diff HEAD"), calls("read_file", path="price.py"),
+        calls("run_command", command=_TRY), calls("write_file", path="review.md", content=_FINDING),
+        says("One major finding: the first item is free. See review.md."),
+    ),
+    "plot the monthly sales": (
+        calls("data-analysis_analyze", command="summary", file="sales.csv"),
+        calls("data-analysis_analyze", command="chart", file="sales.csv", kind="line", x="month", y=["sales"],
+              output="sales.svg"),
+        says("Sales fell in March. The chart is sales.svg."),
+    ),
+}  # fmt: skip
 
 
 def _answer(request: ModelRequest) -> ModelAnswer:
-    """Calls the tool that the message is about, tells an endless story, and else repeats the message."""
+    """Follows the steps of a request, or calls the tool that it is about; tells an endless story; else repeats the message."""
+    for words, steps in _STEPS.items():
+        if words in request.user:
+            return steps[len(request.results)]
     for word, (tool, arguments) in TOOL_CALLS.items():
         if word in request.user and tool in request.tools and request.body["messages"][-1]["role"] == "user":
             return calls(tool, **arguments)

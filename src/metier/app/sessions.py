@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         SkillSelector,
         SqliteSessionStore,
         Telemetry,
+        Tool,
         Workspace,
     )
 
@@ -163,7 +164,7 @@ class Sessions:
     def open(
         self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
         only: Container[str] | None = None, catalog: Catalog | None = None, parameters: Mapping[str, str] | None = None,
-        workspace: Workspace | None = None,
+        workspace: Workspace | None = None, general_tools: bool = False,
     ) -> Session:  # fmt: skip
         """Opens a session over the skills, over `only` some, or over another catalog. A kept one can be resumed by its id."""
         from metier.runtime import Session
@@ -188,13 +189,19 @@ class Sessions:
             open_selector=open_selector,
             current_catalog=lambda: view(skills.refresh() if catalog is None else catalog),
         )
-        options = replace(self.options(), given_parameters=dict(parameters or {}))
+        options = replace(self.options(), given_parameters=dict(parameters or {}), general_tools=general_tools)
         return Session(
             view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services, workspace=workspace
         )
 
-    def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
-        """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""
+    def skill_watcher(
+        self, *, scripts: bool, general_tools: bool = False, workspace: Workspace | None = None
+    ) -> tuple[SkillWatcher, OpenSession]:
+        """Returns what an MCP server serves: skills kept current while it runs, and sessions over them.
+
+        With `general_tools`, it also serves those, in the workspace. The user who starts the server so agrees to them, and the
+        client asks before a call; so `policy.tools = "ask"` allows them. Deny patterns still count.
+        """
         from metier.mcp import SkillWatcher
         from metier.runtime import Session
 
@@ -211,7 +218,26 @@ class Sessions:
             services = self._services(None, kept=False, open_selector=open_selector)
             return Session(catalog, options=self.options(), services=services)
 
-        return SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts), open_session
+        general = self._served_general_tools(open_selector, workspace) if general_tools else ()
+        watcher = SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts, general=general)
+        return watcher, open_session
+
+    def _served_general_tools(
+        self, open_selector: Callable[[Catalog], SkillSelector], workspace: Workspace | None
+    ) -> tuple[Tool, ...]:
+        from metier.catalog import Catalog
+        from metier.mcp import served_general_tools
+        from metier.runtime import PolicyVerdict, Session
+
+        services = self._services(None, kept=False, open_selector=open_selector)
+        permissions = services.permissions
+        if permissions.policy.tools is PolicyVerdict.ASK:
+            permissions = replace(permissions, policy=replace(permissions.policy, tools=PolicyVerdict.ALLOW))
+        session = Session(
+            Catalog(), workspace=workspace, options=replace(self.options(), general_tools=True),
+            services=replace(services, permissions=permissions),
+        )  # fmt: skip
+        return served_general_tools(session)
 
     def _services(
         self, approve: ApprovalHook | None, *, kept: bool, open_selector: Callable[[Catalog], SkillSelector],

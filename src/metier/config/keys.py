@@ -151,6 +151,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="engine.catalog_tokens", kind=SettingKind.NUMBER, default=4_000, least=0, text="tokens of the list of skills in the system prompt"),
         SettingKey(name="engine.context_tokens", kind=SettingKind.NUMBER, default=100_000, least=1_000, text="tokens of one request; older turns beyond that are compacted"),
         SettingKey(name="engine.compaction", kind=SettingKind.TEXT, default="drop", text="how turns that no longer fit are replaced: drop for a note, model for a summary by the model"),
+        SettingKey(name="engine.tools", kind=SettingKind.BOOLEAN, default=True, text="offer run and chat general tools: files of the workspace, commands and Python code, in the sandbox"),
         SettingKey(name="engine.steps", kind=SettingKind.NUMBER, default=30, least=1, text="maximum model requests in one turn"),
         SettingKey(name="engine.turn_tokens", kind=SettingKind.NUMBER, default=0, least=0, text="tokens that one turn may use; 0 is no limit"),
         SettingKey(name="engine.session_tokens", kind=SettingKind.NUMBER, default=0, least=0, text="tokens that a whole conversation may use; 0 is no limit"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .database import Database
     from .events import (
         ActionRefused,
+        ActionTaken,
         Event,
         EventBus,
         ResourceRead,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
+    from .tools.general.general_tools import general_tools
     from .tools.schema import Schema, object_schema
     from .tools.script_tools import connection_notes, script_reply
     from .tools.session_tools import read_file_text, static_tools
@@ -115,6 +117,7 @@ _EXPORTS = {
         "SkillDeactivated",
         "Event",
         "ActionRefused",
+        "ActionTaken",
         "ResourceRead",
         "ScriptFinished",
         "ScriptStarted",
@@ -225,6 +228,7 @@ _EXPORTS = {
         "OverBudgetError",
         "error_text",
     ),
+    "metier.runtime.tools.general.general_tools": ("general_tools",),
     "metier.runtime.tools.schema": (
         "Schema",
         "object_schema",
@@ -251,6 +255,7 @@ _EXPORTS = {
 }
 __all__ = [
     "ActionRefused",
+    "ActionTaken",
     "ActivatedBy",
     "Activation",
     "ActivationMode",
@@ -358,6 +363,7 @@ __all__ = [
     "error_reply",
     "error_text",
     "find_session",
+    "general_tools",
     "in_thread",
     "is_script",
     "is_secret_name",

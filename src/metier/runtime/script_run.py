@@ -77,6 +77,8 @@ class ScriptRun:
     """Files of the scratch folder to return."""
     packages: PackageMount | None = None
     """A prepared environment with the packages that the script declares."""
+    log: str = ""
+    """A file that the output is also appended to as it arrives, to read it while the run lasts. Not every runner does."""
     limits: Limits = field(default_factory=Limits)
 
 

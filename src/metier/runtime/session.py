@@ -58,6 +58,7 @@ from .session_options import LazySelector, SessionOptions, SessionServices, Skil
 from .skill_access import SkillAccess, origin_of
 from .store import SessionRows
 from .tool_errors import NotActiveError
+from .tools.general.command_output import SessionCommands
 from .tools.session_tools import session_tools
 from .tools.tool import Tool
 from .tools.toolsets import SessionToolsets
@@ -92,6 +93,8 @@ class Session:
         self.toolsets = SessionToolsets(
             self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
         )
+        self.commands = SessionCommands()
+        """The output of general tools, and the commands that run in the background."""
         self._used: dict[str, None] = {}
         self.declined: set[tuple[str, str]] = set()
         """Requests of skills for hosts and secrets that were not granted: they are asked once in a session."""
@@ -221,7 +224,11 @@ class Session:
         self.services.store.clear(self.id)
 
     def close(self) -> None:
-        """Saves the usage, unloads toolsets, and closes the workspace if it was given as a path. Its id resumes the session."""
+        """Saves the usage, unloads toolsets, ends commands in the background, and closes a workspace that was given as a path.
+
+        The session can be resumed by its id.
+        """
+        self.commands.close()
         self._meter.flush()
         if self.workspace is not None and self._owns_workspace:
             self.workspace.close()

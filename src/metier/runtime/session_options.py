@@ -88,6 +88,10 @@ class SessionOptions:
     """Up to this number the schema of a tool lists every skill name; above it, the model searches."""
     script_tools: bool = True
     """Offer each script as a tool of its own, besides run_skill_script."""
+    general_tools: bool = False
+    """Offer run_command and run_code, and with a workspace also list_files, read_file, search_files, write_file, edit_file."""
+    background_seconds: float = 600.0
+    """The most that a command in the background may run. It ends with the session in any case."""
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Configured values of parameters, by skill and name."""
     given_parameters: Mapping[str, object] = field(default_factory=dict)

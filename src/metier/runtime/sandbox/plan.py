@@ -87,6 +87,7 @@ def plan_run(
         "base": base,
         "scratch_on_disk": bool(base),
         "stdin": run.stdin,
+        "log": run.log,
         "outputs": list(run.outputs),
         "ports": list(network.ports) if network else [],
         "root_files": [data for _, data in files],

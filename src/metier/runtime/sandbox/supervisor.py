@@ -39,7 +39,8 @@ _PAUSE = 4
 class CapturedOutput:
     """Stdout and stderr with one limit for both. Records which of them was truncated."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, log: str = "") -> None:
+        self.log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC) if log else -1
         self.left = limit
         self.flood = limit * _FLOOD
         self.parts: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
@@ -51,6 +52,8 @@ class CapturedOutput:
         self.flood -= len(data) - len(kept)
         if kept:
             self.parts[stream].append(kept)
+            if self.log >= 0:
+                os.write(self.log, kept)
         if len(kept) < len(data):
             self.truncated[stream] = True
 
@@ -65,7 +68,7 @@ class SupervisedRun:
         self.starter = starter
         self.main = starter.pid
         self.limits: dict[str, float] = request["limits"]
-        self.output = CapturedOutput(int(self.limits["output_bytes"]))
+        self.output = CapturedOutput(int(self.limits["output_bytes"]), request["log"])
         self.poll = select.poll()
         self.streams: dict[int, str] = {}
         self.stdin = -1

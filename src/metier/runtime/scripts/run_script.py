@@ -22,7 +22,7 @@ from .script import script_paths
 if TYPE_CHECKING:
     from metier.runtime.session import Session
 
-__all__ = ["ScriptRequest", "run_script"]
+__all__ = ["ScriptRequest", "run_script", "seconds_left"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def _plan(session: Session, request: ScriptRequest) -> tuple[ScriptRun, list[str
         requester=requester,
     )  # fmt: skip
     options = session.options
-    seconds = min(options.limits.seconds, request.seconds or options.limits.seconds, _seconds_left(session, skill.name))
+    seconds = min(options.limits.seconds, request.seconds or options.limits.seconds, seconds_left(session, skill.name))
     run = ScriptRun(
         folder=folder,
         script=script,
@@ -117,7 +117,7 @@ def _find_script(name: str, known: Sequence[str]) -> str:
     )
 
 
-def _seconds_left(session: Session, skill: str) -> float:
+def seconds_left(session: Session, skill: str) -> float:
     """Returns the seconds that the budgets leave for this run. Raises OverBudgetError if there are none."""
     budgets = session.options.budgets
     if not budgets.has_limits:
