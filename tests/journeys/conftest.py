@@ -25,6 +25,7 @@ from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from package_index import PackageIndex
 from tools.environment import ROOT, child_environment, find_uv
 
+OTHER_INSTALLER = ROOT / "tests" / "hosts" / "programs" / "node_modules" / ".bin" / "skills"
 EXTRAS = ("agents", "mcp", "packages", "registry", "secrets")
 
 
@@ -57,6 +58,11 @@ _STEPS = {
         calls("run_command", command="git status --short && git diff HEAD"), calls("read_file", path="price.py"),
         calls("run_command", command=_TRY), calls("write_file", path="review.md", content=_FINDING),
         says("One major finding: the first item is free. See review.md."),
+    ),
+    "write the minutes": (
+        calls("read_file", path="notes.txt"),
+        calls("write_file", path="minutes.md", content="# Minutes\nAda and Bob. Ship on Friday: Ada. Tests: Bob.\n"),
+        says("The minutes are in minutes.md."),
     ),
     "plot the monthly sales": (
         calls("data-analysis_analyze", command="summary", file="sales.csv"),
@@ -155,6 +161,8 @@ def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int =
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
     (tools / "metier").symlink_to(program / "metier")
+    if OTHER_INSTALLER.exists():
+        (tools / "skills").symlink_to(OTHER_INSTALLER)
     environment = {
         "HOME": str(home),
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",

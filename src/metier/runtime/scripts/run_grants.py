@@ -24,7 +24,7 @@ from metier.values import dataclass, field
 if TYPE_CHECKING:
     from metier.runtime.session import Session
 
-__all__ = ["RunGrants", "authorise", "find_grants"]
+__all__ = ["RunGrants", "authorise", "authorise_host", "find_grants"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,9 +51,7 @@ def find_grants(
     """Returns what the run gets. `words` is its command line, for the questions."""
     grants = RunGrants()
     for host in hosts:
-        pattern = parse_host(host)
-        authorise(session, ToolRequest(tool=NETWORK, argument=str(pattern), words=words), requester)
-        grants.add_host(str(pattern))
+        grants.add_host(authorise_host(session, host, requester, words=words))
     named = tuple(map(parse_host, hosts))
     for host in skill.manifest.extensions.network:
         # A host that the caller names, with a port or without, is decided.
@@ -64,6 +62,13 @@ def find_grants(
     for name, is_named in _variables(session, skill, secrets):
         _add_secret(session, requester, grants, name, is_named=is_named, words=words)
     return grants
+
+
+def authorise_host(session: Session, host: str, requester: Requester, *, words: tuple[str, ...]) -> str:
+    """Returns the host as it is granted, or raises RefusedError."""
+    pattern = str(parse_host(host))
+    authorise(session, ToolRequest(tool=NETWORK, argument=pattern, words=words), requester)
+    return pattern
 
 
 def authorise(session: Session, request: ToolRequest, requester: Requester) -> None:

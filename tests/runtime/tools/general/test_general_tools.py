@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import http.server
 import os
 import subprocess
-from collections.abc import Callable, Coroutine
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -435,3 +437,49 @@ def test_wrong_arguments_are_a_reply(tmp_path: Path, name: str) -> None:
         assert (await bench.call("run_command", command="  ")).code == "bad-arguments"
 
     run(work)
+
+
+class Greeting(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = f"hello {self.headers['authorization']}\n".encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Greeting) as found:
+        thread = threading.Thread(target=found.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"127.0.0.1:{found.server_address[1]}"
+        found.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("tools", ["", "Bash Read"])
+def test_a_command_reaches_only_the_hosts_that_the_user_grants(tmp_path: Path, server: str, tools: str) -> None:
+    asked: list[str] = []
+
+    def approve(question: Question) -> ApprovalAnswer:
+        asked.append(str(question.request))
+        return ApprovalAnswer.ONCE
+
+    bench = Bench(tmp_path, tools=tools, approve=approve, policy=Policy.of(tools=PolicyVerdict.ALLOW))
+    line = f"curl -s -m 5 http://{server}/ || echo unreachable"
+    assert "unreachable" in asyncio.run(bench.call("run_command", command=line)).text
+    assert "hello" in asyncio.run(bench.call("run_command", command=line, hosts=[server])).text
+    assert asked == [f"Network({server})"]
+    code = f"import urllib.request as r; print(r.urlopen('http://{server}/', timeout=5).read().decode())"
+    assert "hello" in asyncio.run(bench.call("run_code", code=code, hosts=[server])).text
+
+
+def test_a_host_that_is_refused_or_is_none_fails_the_call(tmp_path: Path, server: str) -> None:
+    bench = Bench(tmp_path, tools="Bash", approve=lambda _: ApprovalAnswer.NO)
+    refused = asyncio.run(bench.call("run_command", command="curl -s x", hosts=[server]))
+    assert (refused.ok, refused.code) == (False, "refused")
+    assert not asyncio.run(bench.call("run_command", command="true", hosts=["http://x/y"])).ok

@@ -14,6 +14,7 @@ from metier.errors import MetierError
 from metier.runtime.policy.approvals import MemoryApprovals
 from metier.runtime.script_run import Outcome, printable
 from metier.runtime.tool_errors import BadArgumentsError
+from metier.runtime.tools.script_tools import connection_notes
 
 __all__ = ["CommandOutput", "SessionCommands", "ended_text", "output_text"]
 
@@ -30,7 +31,8 @@ def output_text(outcome: Outcome) -> str:
         text += f"{chr(10) if text else ''}[stderr]\n{outcome.stderr.rstrip(chr(10))}"
     if outcome.stdout_truncated or outcome.stderr_truncated:
         text += "\n[cut here: the output was longer than the limit]"
-    return escape_output(printable(text))
+    notes = [*connection_notes(outcome), *(outcome.notes if not outcome.ok else ())]
+    return escape_output(printable("\n".join(filter(None, (text, *(f"[{note}]" for note in notes))))))
 
 
 def ended_text(outcome: Outcome) -> str:

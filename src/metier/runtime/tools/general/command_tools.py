@@ -25,7 +25,16 @@ from metier.spec import Json
 from metier.values import dataclass, replace
 
 from .command_output import CommandOutput, output_text
-from .confined_call import Permit, authorise, emit_taken, is_offered, plan_run, recent_skills, run_confined
+from .confined_call import (
+    Permit,
+    authorise,
+    emit_taken,
+    find_call_grants,
+    is_offered,
+    plan_run,
+    recent_skills,
+    run_confined,
+)
 from .own_program import own_program
 
 if TYPE_CHECKING:
@@ -35,6 +44,11 @@ __all__ = ["command_tools"]
 
 _PAGE = 30_000
 """Characters of output in one reply."""
+_HOSTS: Schema = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "Hosts that it must reach, such as api.github.com; the user is asked. None by default.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +61,8 @@ class CommandCall:
     request: ToolRequest
     script: ToolRequest | None = None
     seconds: float | None = None
+    hosts: tuple[str, ...] = ()
+    """Hosts that the model asks for; the user decides about each."""
 
 
 def command_tools(session: Session, *, is_static: bool) -> Iterator[Tool]:
@@ -73,14 +89,16 @@ def _command_tool(session: Session) -> Tool:
         code = f"{before}{line}\n".encode("utf-8", "surrogatepass")
         run = ScriptRun(script=_shell(session), code=code, stdin=_stdin(arguments), inputs=readable)
         command = CommandCall(
-            tool="run_command", text=line, run=run, request=request, script=script, seconds=_seconds(arguments)
-        )
+            tool="run_command", text=line, run=run, request=request, script=script, seconds=_seconds(arguments),
+            hosts=_hosts(arguments),
+        )  # fmt: skip
         return await _execute(session, command, background=arguments.get("background") is True)
 
     properties: dict[str, Schema] = {
-        "command": _string("A shell line. It starts in the workspace; the sandbox has no network and forgets /tmp."),
+        "command": _string("A shell line. It starts in the workspace; the sandbox forgets /tmp and reaches only `hosts`."),
         "stdin": _string("Its standard input; empty by default."),
         "timeout": _timeout(session),
+        "hosts": _HOSTS,
         "background": {"type": "boolean", "description": "Return a handle at once; read_output shows what it prints."},
     }
     about = "Run a shell command in a sandbox and return its exit code and output."
@@ -96,13 +114,16 @@ def _code_tool(session: Session) -> Tool:
         )
         request = ToolRequest(tool=ToolKind.CODE, argument=code, is_confined=True, also=(as_command,))
         run = ScriptRun(script="code.py", code=code.encode("utf-8", "surrogatepass"), stdin=_stdin(arguments))
-        command = CommandCall(tool="run_code", text=code, run=run, request=request, seconds=_seconds(arguments))
+        command = CommandCall(
+            tool="run_code", text=code, run=run, request=request, seconds=_seconds(arguments), hosts=_hosts(arguments)
+        )
         return await _execute(session, command, background=arguments.get("background") is True)
 
     properties: dict[str, Schema] = {
         "code": _string("A Python program. It starts in the workspace; what it prints is returned."),
         "stdin": _string("Its standard input; empty by default."),
         "timeout": _timeout(session),
+        "hosts": _HOSTS,
         "background": {"type": "boolean", "description": "Return a handle at once; read_output shows what it prints."},
     }
     return _tool(session, "run_code", "Run Python code in a sandbox and return what it printed.", properties, ("code",), call)
@@ -142,12 +163,17 @@ async def _execute(session: Session, call: CommandCall, *, background: bool) -> 
     permit = await authorise(session, call.request, script=call.script)
     most = session.options.background_seconds if background else session.options.limits.seconds
     seconds = min(most, call.seconds or most)
+    grants = await in_thread(find_call_grants, session, call.hosts, call.text)
+    # The log of a command in the background is read while it grows, before values in it could be hidden.
+    secrets = {} if background else grants.secrets
+    granted = replace(call.run, hosts=tuple(grants.hosts), masked=tuple(grants.masked), secrets=secrets)
     if background:
-        run = await in_thread(plan_run, session, call.run, skill=permit.skill, seconds=seconds)
+        run = await in_thread(plan_run, session, granted, skill=permit.skill, seconds=seconds)
         return _start(session, call, run, permit)
     async with session.commands.turn:
-        run = await in_thread(plan_run, session, call.run, skill=permit.skill, seconds=seconds)
+        run = await in_thread(plan_run, session, granted, skill=permit.skill, seconds=seconds)
         outcome = await run_confined(session, run)
+    outcome = replace(outcome, notes=(*outcome.notes, *grants.notes))
     _emit(session, call, permit, outcome)
     text = output_text(outcome)
     output = session.commands.keep(call.text, outcome) if len(text) > _PAGE else CommandOutput("", call.text)
@@ -227,6 +253,11 @@ def _script_request(session: Session, argv: tuple[str, ...]) -> ToolRequest | No
 def _stdin(arguments: Mapping[str, Json]) -> bytes | None:
     given = arguments.get("stdin")
     return given.encode("utf-8", "surrogatepass") if isinstance(given, str) and given else None
+
+
+def _hosts(arguments: Mapping[str, Json]) -> tuple[str, ...]:
+    given = arguments.get("hosts")
+    return tuple(map(str, given)) if isinstance(given, list) else ()
 
 
 def _seconds(arguments: Mapping[str, Json]) -> float | None:

@@ -13,6 +13,7 @@ from metier.runtime.async_bridge import in_thread
 from metier.runtime.policy.patterns import ToolRequest
 from metier.runtime.policy.permissions import Permissions, PolicyDecision, PolicyVerdict, Requester
 from metier.runtime.script_run import Outcome, ScriptRun
+from metier.runtime.scripts.run_grants import RunGrants, authorise_host, find_grants
 from metier.runtime.scripts.run_script import seconds_left
 from metier.runtime.skill_access import origin_of
 from metier.runtime.tool_errors import BadArgumentsError
@@ -26,6 +27,7 @@ __all__ = [
     "Permit",
     "authorise",
     "emit_taken",
+    "find_call_grants",
     "is_offered",
     "plan_run",
     "run_confined",
@@ -97,6 +99,23 @@ def recent_skills(session: Session) -> list[Skill]:
         except (MetierError, OSError):
             continue
     return found
+
+
+def find_call_grants(session: Session, hosts: tuple[str, ...], text: str) -> RunGrants:
+    """Returns the hosts that the user grants to a call, and with them the secrets of the skill that was used last.
+
+    Raises RefusedError if a host is not granted. A call that names no host gets nothing.
+    """
+    grants = RunGrants()
+    if not hosts:
+        return grants
+    skills = recent_skills(session)
+    if skills:
+        requester = session.skills.requester(skills[-1])
+        return find_grants(session, skills[-1], requester, hosts=hosts, secrets=(), words=(text,))
+    for host in hosts:
+        grants.add_host(authorise_host(session, host, Requester(name=""), words=(text,)))
+    return grants
 
 
 def plan_run(session: Session, run: ScriptRun, *, skill: str, seconds: float | None = None) -> ScriptRun:
