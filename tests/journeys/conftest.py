@@ -86,7 +86,14 @@ def index() -> Iterator[PackageIndex]:
 
 @pytest.fixture
 def terminal(installed_program: Path, model: ModelServer, web: dict[str, str], index: PackageIndex) -> Iterator[ShellTerminal]:
-    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", "INDEX_URL": index.url, **web, **index.variables}
+    variables = {
+        "MODEL_URL": model.url,
+        "NO_COLOR": "1",
+        "INDEX_URL": index.url,
+        **web,
+        **index.variables,
+        "no_proxy": "127.0.0.1",
+    }
     with open_terminal(installed_program, variables) as shell:
         yield shell
 
