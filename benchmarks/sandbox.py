@@ -2,9 +2,10 @@
 
 Compares `true` as a script of a skill, at every level of this machine, with `subprocess.run` of the same file and the same
 pipes, in turn. Targets: at most 12 ms more at level namespace and 8 ms more at landlock (median of the differences within a
-round), and fifty concurrent runs with different limits, each with its own result. A Python script with prepared packages, whose
-files are checked before the run, takes at most 10 ms more than the same script without. The spawner, the process that runs are
-forked from, is started once and not counted; its start is printed beside the table.
+round), 20 ms more in a namespace with the proxy of granted hosts, 25 with a masked secret, and fifty concurrent runs with
+different limits, each with its own result. A Python script with prepared packages, whose files are checked before the run,
+takes at most 10 ms more than the same script without. The spawner, the process that runs are forked from, is started once and
+not counted; its start is printed beside the table.
 
 A workspace of 100,000 files may cost at most 15 ms more than a run without one, at level namespace and in the same rounds. The
 first run reads the whole tree for hidden files; its time is printed.
@@ -28,11 +29,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import Report, Target, options
 from metier.install import BuiltPackage, EnvironmentCache, LockedPackages
-from metier.runtime import Guard, Interpreters, IsolationLevel, Limits, Outcome, PackageMount, Runner, ScriptRun, Workspace
+from metier.runtime import (
+    Guard,
+    Interpreters,
+    IsolationLevel,
+    Limits,
+    MaskedSecret,
+    Outcome,
+    PackageMount,
+    Runner,
+    ScriptRun,
+    Workspace,
+)
 from metier.spec import PackageEcosystem
 from metier.values import replace
 
 _LIMITS = {IsolationLevel.NAMESPACE: 12.0, IsolationLevel.LANDLOCK: 8.0}
+_PROXY = "namespace with the proxy"
+_MASKED = "namespace with a masked secret"
 _PACKAGES_LIMIT, _FILES = 10.0, 1500
 _WORKSPACE = "namespace with a workspace, more than without"
 _SETTLED = 2.5
@@ -71,6 +85,8 @@ def main() -> int:
             )
         else:
             report.say(f"level {level} cannot be had here, so it is not measured")
+    for name, limit in ((_PROXY, 20.0), (_MASKED, 25.0)) if IsolationLevel.NAMESPACE in levels else ():
+        report.targets.append(Target(what=f"{name}, more than bare (median)", value=median(more[name]), limit=limit, unit="ms"))
     if _WORKSPACE in more:
         report.targets.append(
             Target(
@@ -86,20 +102,27 @@ def main() -> int:
 
 async def _overhead(folder: str, levels: list[IsolationLevel], rounds: int) -> dict[str, list[float]]:
     """Returns for each level the time beyond the bare run of the same round. The first round warms up."""
-    runners = {level: Runner(level=level) for level in levels}
-    times: dict[str, list[float]] = {level: [] for level in levels}
+    kinds = {level.value: (Runner(level=level), _true(folder, level)) for level in levels}
+    if IsolationLevel.NAMESPACE in levels:
+        runner, run = kinds[IsolationLevel.NAMESPACE]
+        secret = MaskedSecret(name="API_KEY", value="value of a secret", hosts=("example.com",))
+        kinds[_PROXY] = (runner, replace(run, hosts=("example.com",)))
+        kinds[_MASKED] = (runner, replace(run, hosts=("example.com",), masked=(secret,)))
+    names = list(kinds)
+    times: dict[str, list[float]] = {name: [] for name in names}
     for number in range(-1, rounds):
-        first = number % len(levels)
+        first = number % len(names)
         bare = _timed(lambda: subprocess.run([f"{folder}/bin/true"], cwd=folder, env={}, stdin=subprocess.DEVNULL,
                                              capture_output=True, check=True))  # fmt: skip
-        for level in (*levels[first:], *levels[:first]):
+        for name in (*names[first:], *names[:first]):
+            runner, run = kinds[name]
             started = time.perf_counter()
-            outcome = await runners[level].run(_true(folder, level))
+            outcome = await runner.run(run)
             took = time.perf_counter() - started
             if not outcome.ok:
-                raise SystemExit(f"true failed at {level}: {outcome}")
+                raise SystemExit(f"true failed at {name}: {outcome}")
             if number >= 0:
-                times[level].append((took - bare) * 1000)
+                times[name].append((took - bare) * 1000)
     return times
 
 
@@ -184,7 +207,8 @@ async def _many(folder: str, levels: list[IsolationLevel]) -> tuple[int, float]:
     runs = [
         (levels[number % len(levels)],
          ScriptRun(folder=folder, script="scripts/echo.sh", arguments=(f"word-{number}",), environment={"NUMBER": str(number)},
-             network=number % 2 == 0, limits=Limits(open_files=64 + number, require=levels[number % len(levels)])))
+             hosts=("example.com",) if _has_network(number, levels[number % len(levels)]) else (),
+             limits=Limits(open_files=64 + number, require=levels[number % len(levels)])))
         for number in range(50)
     ]  # fmt: skip
     started = time.perf_counter()
@@ -195,11 +219,15 @@ async def _many(folder: str, levels: list[IsolationLevel]) -> tuple[int, float]:
     return wrong, took
 
 
+def _has_network(number: int, level: IsolationLevel) -> bool:
+    return number % 2 == 0 and level is IsolationLevel.NAMESPACE
+
+
 def _is_own(number: int, level: IsolationLevel, run: ScriptRun, outcome: Outcome) -> bool:
     word, variable, folder, files = outcome.stdout.split()
     own = (word, variable, folder) == (f"word-{number}", str(number), run.folder)
     files_are_own = level is IsolationLevel.OFF or int(files) == 64 + number
-    confined = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not run.network
+    confined = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not run.hosts
     return own and files_are_own and outcome.isolation.level is level and outcome.isolation.has(Guard.NETWORK) == confined
 
 

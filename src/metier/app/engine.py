@@ -44,7 +44,8 @@ def build_engine(
     options = _options(conversations, version, model=choice.name if choice else "", variables=variables)
     return AgentEngine(
         conversations.sessions.open(
-            id, approve=approve, kept=kept, only=only, parameters=parameters, workspace=workspace
+            id, approve=approve, kept=kept, only=only, parameters=parameters, workspace=workspace,
+            general_tools=conversations.settings.boolean("engine.tools"),
         ),
         model=choice,
         conversations=conversations.store if kept else None,

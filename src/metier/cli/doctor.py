@@ -7,6 +7,7 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import click
@@ -17,9 +18,9 @@ from metier.catalog import Source, State
 from metier.errors import MetierError
 from metier.install import NPM_HINT, UV_HINT, Leftover, ScopeLevel, find_leftovers
 from metier.install import repair as repair_scope
-from metier.runtime import check_health
+from metier.runtime import check_health, needed_variables
 from metier.sources import open_cache
-from metier.spec import PackageEcosystem
+from metier.spec import PackageEcosystem, load
 from metier.values import dataclass
 
 from .core.dispatch import command
@@ -32,6 +33,8 @@ from .skill.show import missing_for
 
 __all__ = ["doctor"]
 
+_MOST_MISSING = 10
+_MOST_READ = 300
 _TOOLS = {"git": "to install skills from repositories"}
 
 
@@ -92,6 +95,7 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
     except MetierError as error:
         yield DoctorCheck("skills", "error", str(error), error.hint)
     yield from _running(app)
+    yield from _secrets(app)
     yield from _own_registry(app, all_archives=all_archives)
     yield from (DoctorCheck(*found) for found in check_services(app))
     for tool, purpose in _TOOLS.items():
@@ -113,6 +117,37 @@ def _running(app: App) -> Iterator[DoctorCheck]:
             yield DoctorCheck(found.name, found.level, found.text, found.hint)
     except MetierError as error:
         yield DoctorCheck("running", "error", str(error), error.hint)
+
+
+def _secrets(app: App) -> Iterator[DoctorCheck]:
+    """Checks the stored secrets, and finds skills whose scripts need others."""
+    try:
+        stored = app.sessions.secrets.all()
+        missing = list(islice(_missing_secrets(app), _MOST_MISSING + 1))
+    except MetierError as error:
+        yield DoctorCheck("secrets", "error", str(error), error.hint)
+        return
+    if stored:
+        yield DoctorCheck("secrets", "ok", f"{plural(len(stored), 'secret')} stored; `metier secret list` names them")
+    for skill, name in missing[:_MOST_MISSING]:
+        yield DoctorCheck(
+            "secrets", "warning", f"{skill} needs {name}, which is not stored", f"`metier secret set {name} --skill {skill}`"
+        )
+    if len(missing) > _MOST_MISSING:
+        yield DoctorCheck("secrets", "warning", "more skills need secrets; `metier skill show NAME` names those of one")
+
+
+def _missing_secrets(app: App) -> Iterator[tuple[str, str]]:
+    local = [entry for entry in app.catalog.entries if entry.state is State.ENABLED and entry.source is not Source.MCP]
+    for entry in local[:_MOST_READ]:
+        try:
+            skill = load(app.skills.files_of(entry, offline=True), folder=entry.folder.rpartition("/")[2])
+            needed = needed_variables(skill)
+        except MetierError:
+            continue  # other checks report it
+        for each in needed:
+            if app.sessions.secrets.find(entry.name, each.name) is None:
+                yield entry.name, each.name
 
 
 def _own_registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:

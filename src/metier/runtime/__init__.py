@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .database import Database
     from .events import (
         ActionRefused,
+        ActionTaken,
         Event,
         EventBus,
         ResourceRead,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         ToolCalled,
     )
     from .health import HealthCheck, check_health
+    from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace
     from .operations import Operation, OperationKind, Tracer
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
@@ -57,6 +59,11 @@ if TYPE_CHECKING:
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
+    from .secrets.names import check_secret_name, is_secret_name
+    from .secrets.needs import NeededVariable, needed_variables
+    from .secrets.store import SecretStore
+    from .secrets.stored_secret import MemorySecrets, SecretSource, StoredSecret
+    from .secrets.vaults import VaultKind
     from .session import Session, activated_by
     from .session_options import (
         LazyRunner,
@@ -72,8 +79,9 @@ if TYPE_CHECKING:
     from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
+    from .tools.general.general_tools import general_tools
     from .tools.schema import Schema, object_schema
-    from .tools.script_tools import script_reply
+    from .tools.script_tools import connection_notes, script_reply
     from .tools.session_tools import read_file_text, static_tools
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
@@ -109,6 +117,7 @@ _EXPORTS = {
         "SkillDeactivated",
         "Event",
         "ActionRefused",
+        "ActionTaken",
         "ResourceRead",
         "ScriptFinished",
         "ScriptStarted",
@@ -129,6 +138,17 @@ _EXPORTS = {
         "check_argument_limits",
         "check_health",
     ),
+    "metier.runtime.network.connections": (
+        "Connection",
+        "ConnectionDecision",
+        "MaskedSecret",
+        "SecretPlace",
+    ),
+    "metier.runtime.secrets.names": ("check_secret_name", "is_secret_name"),
+    "metier.runtime.secrets.needs": ("NeededVariable", "needed_variables"),
+    "metier.runtime.secrets.store": ("SecretStore",),
+    "metier.runtime.secrets.stored_secret": ("MemorySecrets", "SecretSource", "StoredSecret"),
+    "metier.runtime.secrets.vaults": ("VaultKind",),
     "metier.runtime.policy.approvals": (
         "Approval",
         "Approvals",
@@ -208,11 +228,12 @@ _EXPORTS = {
         "OverBudgetError",
         "error_text",
     ),
+    "metier.runtime.tools.general.general_tools": ("general_tools",),
     "metier.runtime.tools.schema": (
         "Schema",
         "object_schema",
     ),
-    "metier.runtime.tools.script_tools": ("script_reply",),
+    "metier.runtime.tools.script_tools": ("connection_notes", "script_reply"),
     "metier.runtime.tools.session_tools": (
         "read_file_text",
         "static_tools",
@@ -234,6 +255,7 @@ _EXPORTS = {
 }
 __all__ = [
     "ActionRefused",
+    "ActionTaken",
     "ActivatedBy",
     "Activation",
     "ActivationMode",
@@ -246,6 +268,8 @@ __all__ = [
     "Approvals",
     "BadArgumentsError",
     "Budgets",
+    "Connection",
+    "ConnectionDecision",
     "ContainerOptions",
     "ContainerRunner",
     "Database",
@@ -263,8 +287,11 @@ __all__ = [
     "LazyRunner",
     "LazySelector",
     "Limits",
+    "MaskedSecret",
     "MemoryApprovals",
+    "MemorySecrets",
     "MemorySessionStore",
+    "NeededVariable",
     "NotActiveError",
     "Operation",
     "OperationKind",
@@ -292,6 +319,9 @@ __all__ = [
     "ScriptRun",
     "ScriptRunner",
     "ScriptStarted",
+    "SecretPlace",
+    "SecretSource",
+    "SecretStore",
     "SelectionMade",
     "Session",
     "SessionOptions",
@@ -303,6 +333,7 @@ __all__ = [
     "SkillShadowed",
     "SkillsChanged",
     "SqliteSessionStore",
+    "StoredSecret",
     "StoredSession",
     "Subscriber",
     "Telemetry",
@@ -317,6 +348,7 @@ __all__ = [
     "Usage",
     "UsageRow",
     "UsageSummary",
+    "VaultKind",
     "Workspace",
     "WorkspaceMount",
     "activated_by",
@@ -325,12 +357,17 @@ __all__ = [
     "check_argument_limits",
     "check_health",
     "check_output_paths",
+    "check_secret_name",
     "complete_id",
+    "connection_notes",
     "error_reply",
     "error_text",
     "find_session",
+    "general_tools",
     "in_thread",
     "is_script",
+    "is_secret_name",
+    "needed_variables",
     "object_schema",
     "otlp_telemetry",
     "parse_patterns",

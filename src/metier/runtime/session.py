@@ -58,6 +58,7 @@ from .session_options import LazySelector, SessionOptions, SessionServices, Skil
 from .skill_access import SkillAccess, origin_of
 from .store import SessionRows
 from .tool_errors import NotActiveError
+from .tools.general.command_output import SessionCommands
 from .tools.session_tools import session_tools
 from .tools.tool import Tool
 from .tools.toolsets import SessionToolsets
@@ -92,7 +93,11 @@ class Session:
         self.toolsets = SessionToolsets(
             self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
         )
+        self.commands = SessionCommands()
+        """The output of general tools, and the commands that run in the background."""
         self._used: dict[str, None] = {}
+        self.declined: set[tuple[str, str]] = set()
+        """Requests of skills for hosts and secrets that were not granted: they are asked once in a session."""
         self.selector: SkillSelector | None = self.services.selector
         """Finds skills of the current catalog."""
         self.not_activated: dict[str, str] = {}
@@ -219,7 +224,11 @@ class Session:
         self.services.store.clear(self.id)
 
     def close(self) -> None:
-        """Saves the usage, unloads toolsets, and closes the workspace if it was given as a path. Its id resumes the session."""
+        """Saves the usage, unloads toolsets, ends commands in the background, and closes a workspace that was given as a path.
+
+        The session can be resumed by its id.
+        """
+        self.commands.close()
         self._meter.flush()
         if self.workspace is not None and self._owns_workspace:
             self.workspace.close()
@@ -291,12 +300,12 @@ class Session:
         return data
 
     async def run_script(
-        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None, network: bool = False,
-        outputs: Sequence[str] = (), seconds: float | None = None,
+        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None,
+        hosts: Sequence[str] = (), secrets: Sequence[str] = (), outputs: Sequence[str] = (), seconds: float | None = None,
     ) -> Outcome:  # fmt: skip
-        """Run one script of a skill, confined; see `Launch`. Refused unless skill and policy both allow it."""
-        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
-        return await run_script(self, replace(request, outputs=tuple(outputs), seconds=seconds))
+        """Runs one script of a skill in the sandbox; see `ScriptRequest`. Refused unless skill and policy both allow it."""
+        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, hosts=tuple(hosts))
+        return await run_script(self, replace(request, secrets=tuple(secrets), outputs=tuple(outputs), seconds=seconds))
 
     @property
     def permissions(self) -> ToolPermissions:

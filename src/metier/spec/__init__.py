@@ -29,6 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .advice import advise, find_overlaps, lint
     from .fast_yaml import FastFields, fast_fields
+    from .host_pattern import DEFAULT_PORTS, HostPattern, clean_host, host_problem, parse_host
     from .render import render_skill_file
     from .repairs import AppliedFix, FixResult, fix_skill_file, replace_description, replace_name
     from .script_packages import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODES",
+    "DEFAULT_PORTS",
     "EXTENSION_KEYS",
     "EXTENSION_SPELLINGS",
     "MAX_DESCRIPTION_LENGTH",
@@ -63,6 +65,7 @@ __all__ = [
     "FileEntry",
     "Files",
     "FixResult",
+    "HostPattern",
     "InlineMetadata",
     "Json",
     "Link",
@@ -89,6 +92,7 @@ __all__ = [
     "advise",
     "apply_verdict",
     "check",
+    "clean_host",
     "declared_packages",
     "estimate_tokens",
     "fast_fields",
@@ -96,6 +100,7 @@ __all__ = [
     "first_sentence",
     "fix_skill_file",
     "format_tools",
+    "host_problem",
     "inline_metadata",
     "is_file_of",
     "is_name",
@@ -107,6 +112,7 @@ __all__ = [
     "newest_version",
     "packages_of_script",
     "parse",
+    "parse_host",
     "parse_tools",
     "problem",
     "read_yaml",
@@ -129,6 +135,7 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
         {
             "metier.spec.advice": ("advise", "find_overlaps", "lint"),
             "metier.spec.fast_yaml": ("FastFields", "fast_fields"),
+            "metier.spec.host_pattern": ("DEFAULT_PORTS", "HostPattern", "clean_host", "host_problem", "parse_host"),
             "metier.spec.render": ("render_skill_file",),
             "metier.spec.repairs": ("AppliedFix", "FixResult", "fix_skill_file", "replace_description", "replace_name"),
             "metier.spec.script_packages": (

@@ -19,6 +19,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "session": ("", "List, show and clear sessions."),
         "workspace": ("", "Show and apply changes of scripts to your folders."),
         "policy": ("", "Show and change what skills may do."),
+        "secret": ("", "Store keys and passwords for skills."),
         "stats": ("metier.cli.stats:stats", "Show usage: activations, tokens, scripts."),
         "registry": ("", "Run your own registry."),
         "login": ("metier.cli.login:login", "Log in to a registry."),
@@ -109,6 +110,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
         "deny": ("metier.cli.policy:deny", "Deny a tool pattern for all skills, or revoke an approval of one."),
     },
+    "secret": {
+        "set": ("metier.cli.secret:set_secret", "Store a secret for skills."),
+        "list": ("metier.cli.secret:list_secrets", "List stored secrets, without their values."),
+        "remove": ("metier.cli.secret:remove", "Remove a stored secret."),
+    },
     "hook": {
         "install": ("metier.cli.hook.install:install", "Add the hook to your agents."),
         "status": ("metier.cli.hook.status:status", "Show which agents have the hook, and what it sees."),
@@ -175,6 +181,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "skills": "skill",
         "agents": "agent",
         "sessions": "session",
+        "secrets": "secret",
     },
     "skill": {
         "add": "skill install",
@@ -188,6 +195,7 @@ ALIASES: dict[str, dict[str, str]] = {
     },
     "agent": {"ls": "agent list", "new": "agent create", "rm": "agent delete", "remove": "agent delete"},
     "session": {"ls": "session list", "rm": "session clear"},
+    "secret": {"add": "secret set", "ls": "secret list", "rm": "secret remove", "delete": "secret remove"},
     "config": {"list": "config show", "ls": "config show"},
 }
 """Other names by group, each with the full name of its command."""
@@ -197,7 +205,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Write skills", ("new", "publish", "skill")),
         ("Work with a model", ("run", "chat", "agent", "prompt", "hook", "mcp", "session", "workspace", "stats")),
         ("Share skills", ("registry", "login", "logout")),
-        ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
+        ("Set up", ("trust", "policy", "secret", "config", "doctor", "cache", "completion")),
     ),
     "skill": (
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),

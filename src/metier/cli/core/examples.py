@@ -53,7 +53,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "skill read": ("metier skill read data-analysis SKILL.md", "metier skill read data-analysis references/interpretation.md"),
     "skill run": (
         "metier skill run data-analysis analyze --stdin -- summary - --top 3 < sales.csv",
-        "metier skill run web-scraping scrape --network -- --help",
+        "metier skill run web-scraping scrape --network example.com -- https://example.com/",
     ),
     "skill validate": ("metier skill validate ./fill-forms", "metier skill validate fill-forms --format github"),
     "skill lint": ("metier skill lint fill-forms", "metier skill lint --format sarif ./skills/*"),
@@ -108,9 +108,16 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "policy show": ("metier policy show", "metier policy show --json"),
     "policy allow": (
         "metier policy allow 'Bash(git status)' 'Bash(git log:*)'",
-        "metier policy allow Network --skill web-scraping",
+        "metier policy allow 'Network(example.com)' --skill web-scraping",
     ),
     "policy deny": ("metier policy deny 'Bash(git push:*)'", "metier policy deny --skill web-scraping"),
+    "secret": ("metier secret set GITHUB_TOKEN --host api.github.com", "metier secret list"),
+    "secret set": (
+        "metier secret set GITHUB_TOKEN --host api.github.com",
+        "metier secret set API_KEY --skill fill-forms --stdin < key.txt",
+    ),
+    "secret list": ("metier secret list", "metier secret list --json"),
+    "secret remove": ("metier secret remove GITHUB_TOKEN", "metier secret remove API_KEY --skill fill-forms"),
     "mcp": ("metier mcp install --client claude-code", "metier mcp serve --http"),
     "mcp serve": ("metier mcp serve", "metier mcp serve --http --port 8642"),
     "mcp install": ("metier mcp install --client claude-code", "metier mcp install --client cursor --project"),

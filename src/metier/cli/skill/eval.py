@@ -20,7 +20,7 @@ from metier.evals import EvalOptions, EvalPlan, EvalResults, EvalServices, junit
 from metier.models import ChatModel, ModelChoice
 
 from .eval_report import output_lines, trigger_lines
-from .package_prompts import approve_run
+from .run import approve_named
 from .starters import write_starters
 from .test import runner_for, test_lines
 
@@ -92,7 +92,7 @@ def _services(app: App, plan: EvalPlan, model: ChatModel | None) -> EvalServices
     return EvalServices(
         catalog=app.catalog, selector=app.skills.selector, model=model, runner=app.sessions.runner,
         test_runner=runner_for(app, plan.test_files) if plan.test_files else None,
-        permissions=app.sessions.permissions(approve_run), limits=app.sessions.options().limits,
+        permissions=app.sessions.permissions(approve_named(())), limits=app.sessions.options().limits,
         folder=app.folder, packages=app.packages, prepared=app.packages.prepared,
     )  # fmt: skip
 

@@ -12,15 +12,13 @@ from metier.errors import MetierError, RefusedError
 from metier.install import InstallResult, SkillPackageStatus, SkillStore
 from metier.runtime import ApprovalAnswer, Question
 
-__all__ = ["approve_run", "package_facts", "package_rows", "prepare_installed", "prepared_lines"]
+__all__ = ["approve_packages", "package_facts", "package_rows", "prepare_installed", "prepared_lines"]
 
 _MOST_NAMED = 5
 
 
-def approve_run(question: Question) -> ApprovalAnswer:
-    """Answers the questions of a command that runs a script. The command is the approval, but not of packages."""
-    if question.request.tool != "Packages":
-        return ApprovalAnswer.ONCE
+def approve_packages(question: Question) -> ApprovalAnswer:
+    """Asks about the packages of a script that a command runs: the command itself is not their approval."""
     ask = ask_on_terminal()
     if ask is None:
         raise RefusedError(

@@ -58,7 +58,8 @@ def plan_container_run(
         "scratch_on_disk": not in_memory,
         "stdin": run.stdin or b"",
         "outputs": list(run.outputs),
-        "network": False,
+        "ports": [],
+        "root_files": [],
         "cgroup": False,  # of the client; the engine makes one for the container
         "guarded": False,
         "limits": {name: value for name, value in asdict(limits).items() if name != "require"},

@@ -25,6 +25,7 @@ from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Outcome, ScriptRun
 from metier.runtime.scripts.interpreters import ImageInterpreters, Interpreters, ScriptCommand
 from metier.runtime.scripts.runner import check_argument_limits, check_input, outcome_of, read_script
+from metier.runtime.secrets.redaction import hide_secrets
 from metier.spec import resource_path
 from metier.values import replace
 
@@ -39,7 +40,7 @@ _SUPPORTED = frozenset(
     ("folder", "script", "arguments", "stdin", "environment", "secrets", "named", "inputs", "outputs", "limits")
 )
 _WORDS = {
-    "network": "network access", "hosts": "network access", "masked": "masked secrets", "workspace": "a workspace",
+    "hosts": "network access", "masked": "masked secrets", "workspace": "a workspace",
     "packages": "prepared packages", "code": "a program that is not a file of the skill",
 }  # fmt: skip
 # Combinations of options, tried in this order. A machine without systemd needs cgroupfs; crun refuses mixed cgroups.
@@ -104,7 +105,7 @@ class ContainerRunner:
             raise UnavailableError(
                 f"the {engine.kind} container did not start: {_last_line(report)}", hint="see `metier doctor`"
             )
-        return outcome_of(report, self._isolation(engine, report))
+        return hide_secrets(outcome_of(report, self._isolation(engine, report)), run)
 
     def _prepare(self, run: ScriptRun) -> tuple[ContainerEngine, Mapping[str, object]]:
         if run.workspace is not None or run.code is not None:

@@ -30,20 +30,22 @@ def arguments(
     skill: str,
     script: str,
     also_readable: Iterable[str],
-    network: bool,
     scratch_bytes: int,
+    files: Sequence[str] = (),
     packages: PackageMount | None = None,
     workspace: str = "",
     merged: str = "",
     is_writable: bool = False,
 ) -> list[str]:  # fmt: skip
-    r"""Returns the command line. \0filter, \0script, \0info and \0wait stand for descriptors that are opened later."""
+    r"""Returns the command line. \0filter, \0script, \0info, \0wait and \0file0 stand for descriptors that are opened later.
+
+    `files` are paths of the new root whose contents the request holds; \0file0 is the first of them.
+    """
     words = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
-    words += ["--share-net"] if network else []
     words += ["--hostname", "skill", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     size = ["--size", str(scratch_bytes)]
     words += ["--perms", "0700", *size, "--tmpfs", "/dev/shm", "--perms", "0700", *size, "--tmpfs", SCRATCH]  # noqa: S108
-    base = readable(network=network)
+    base = readable()
     links = system_links(base)
     for path, target in links.items():
         words += ["--symlink", target, path]
@@ -57,6 +59,8 @@ def arguments(
         # Node looks for packages in every folder above the script, and this one is never the skill's.
         words += ["--ro-bind", f"{packages.folder}/node_modules", "/node_modules"]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
+    for number, path in enumerate(files):
+        words += ["--perms", "0444", "--ro-bind-data", f"\0file{number}", path]
     for path in masked():
         words += ["--ro-bind", "/dev/null", path]
     if workspace and not is_writable:

@@ -41,6 +41,7 @@ class Guard(StrEnum):
     READ_ONLY = "everything but scratch read-only"
     MODES = "modes and times kept"
     NETWORK = "network off"
+    HOSTS = "no network but granted hosts"
     SOCKETS = "no sockets of other programs"
     PROCESSES = "environment and memory of other processes hidden"
     IDS = "ids of other processes hidden"
@@ -100,19 +101,20 @@ def container_isolation(engine: str, *, cgroup: bool, scratch_in_memory: bool) -
 def isolation_at(
     level: IsolationLevel,
     *,
-    network: bool = False,
+    hosts: bool = False,
     abi: int = 0,
     root: bool = False,
     cgroup: bool = False,
     copied: bool = False,
 ) -> Isolation:
-    """Returns the isolation of a level. `abi` is the version of Landlock; a workspace was `copied` and not mounted.
+    """Returns the isolation of a level. `abi` is the version of Landlock; a workspace was `copied` and not mounted; the run may
+    reach granted `hosts`.
 
     The kernel limits the number of processes in a namespace, except for `root`, and in a `cgroup`, whose memory it limits too.
     """
     guards = set(_GUARDS[level])
-    if level.strength >= IsolationLevel.SEATBELT.strength and not network:
-        guards.add(Guard.NETWORK)
+    if level.strength >= IsolationLevel.SEATBELT.strength:
+        guards |= {Guard.HOSTS} if hosts else {Guard.HOSTS, Guard.NETWORK}
     if level is IsolationLevel.LANDLOCK and abi >= SCOPED_SIGNALS:
         guards.add(Guard.SIGNALS)
     if level is IsolationLevel.NAMESPACE and root:

@@ -8,6 +8,7 @@ import secrets
 import sys
 import tempfile
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from metier.runtime.sandbox.isolation import SCOPED_SIGNALS, IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
@@ -18,6 +19,9 @@ from metier.values import dataclass
 from . import bubblewrap, seatbelt, seccomp, system
 from .scratch import measure_folder
 from .seccomp import this_architecture
+
+if TYPE_CHECKING:
+    from metier.runtime.network.run_network import RunNetwork
 
 __all__ = ["OVERLAY_ERROR", "SandboxFeatures", "plan_run"]
 
@@ -45,6 +49,7 @@ class SandboxFeatures:
 
 def plan_run(
     features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
+    network: RunNetwork | None = None,
     copied: bool = False,
 ) -> dict[str, object]:  # fmt: skip
     """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes.
@@ -58,12 +63,18 @@ def plan_run(
     script = f"{base}/skill/{path}" if base else f"{inside}/{path}"
     words = [*command.words, script, *run.arguments]
     limits = run.limits
+    files = network.files if network else []
     request: dict[str, object] = {
         "level": level.value,
         "argv": words,
         "environment": system.environment(
-            scratch=scratch, skill=run.folder, allowed=run.environment, secrets=run.secrets, zone=features.zone
+            scratch=scratch,
+            skill=run.folder,
+            allowed=run.environment,
+            zone=features.zone,
+            secrets={**run.secrets, **(network.secrets if network else {})},
         )
+        | (network.variables if network else {})
         | _package_variables(run, is_linked=bool(base)),
         "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
         "folder": run.folder if run.code is None else "",
@@ -76,8 +87,10 @@ def plan_run(
         "base": base,
         "scratch_on_disk": bool(base),
         "stdin": run.stdin,
+        "log": run.log,
         "outputs": list(run.outputs),
-        "network": run.network,
+        "ports": list(network.ports) if network else [],
+        "root_files": [data for _, data in files],
         "cgroup": features.cgroup,
         "guarded": level is IsolationLevel.LANDLOCK and features.abi < SCOPED_SIGNALS,
         "limits": {name: value for name, value in asdict(limits).items() if name != "require"},
@@ -100,18 +113,18 @@ def plan_run(
         request["argv"] = bubblewrap.arguments(
             features.bwrap or "", words, skill=run.folder, script=script, packages=run.packages,
             also_readable=(*command.readable, *run.inputs, *_package_folders(run)),
-            network=run.network, scratch_bytes=limits.scratch_bytes,
+            files=[place for place, _ in files], scratch_bytes=limits.scratch_bytes,
             workspace=run.workspace.folder if run.workspace else "", merged=merged,
             is_writable=run.workspace is not None and run.workspace.write,
         )  # fmt: skip
-        request["filter"] = _filter(seccomp.FilterOptions(network=run.network))
+        request["filter"] = _filter(seccomp.FilterOptions(internet=network is not None))
         request["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
     elif level is IsolationLevel.LANDLOCK:
-        options = seccomp.FilterOptions(network=run.network, keep_files=True, keep_sizes=features.abi < 3)
+        options = seccomp.FilterOptions(keep_files=True, keep_sizes=features.abi < 3)
         request["filter"] = _filter(options)
         request["abi"] = features.abi
         request["readable"] = [
-            *system.readable(network=run.network),
+            *system.readable(),
             *command.readable,
             *run.inputs,
             *_package_folders(run),
@@ -122,14 +135,14 @@ def plan_run(
     elif level is IsolationLevel.SEATBELT:
         profile = seatbelt.profile(
             readable=[*_readable(run, command), f"{base}/skill"],
-            writable=[scratch, *_writable(run)], network=run.network,
+            writable=[scratch, *_writable(run)],
         )  # fmt: skip
         request["argv"] = [seatbelt.PROGRAM, "-p", profile, *words]
     return request
 
 
 def _readable(run: ScriptRun, command: ScriptCommand) -> tuple[str, ...]:
-    return (*system.readable(network=run.network), *command.readable, *run.inputs, *_package_folders(run), *_folders(run))
+    return (*system.readable(), *command.readable, *run.inputs, *_package_folders(run), *_folders(run))
 
 
 def _folders(run: ScriptRun) -> list[str]:

@@ -15,8 +15,8 @@ _SYSTEM = ("/System", "/Library/Apple", "/private/var/db/dyld", "/private/etc/ss
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
-def profile(*, readable: Iterable[str], writable: Sequence[str], network: bool) -> str:
-    """Returns a profile that denies everything except reading and writing these paths, and the network if allowed."""
+def profile(*, readable: Iterable[str], writable: Sequence[str]) -> str:
+    """Returns a profile that denies everything except reading and writing these paths."""
     seen = dict.fromkeys(os.path.realpath(path) for path in (*_SYSTEM, *readable, *writable))
     writes = "\n".join(f"  (subpath {_quote(os.path.realpath(path))})" for path in writable)
     reads = "\n".join(f"  (subpath {_quote(path)})" for path in seen)
@@ -33,12 +33,6 @@ def profile(*, readable: Iterable[str], writable: Sequence[str], network: bool) 
         f"(allow file-write*\n{writes})",
         f"(allow file-write-data\n{devices})",
     ]
-    if network:
-        lines += [
-            '(allow network-outbound (remote ip "*:*"))',
-            '(allow network-outbound (literal "/private/var/run/mDNSResponder"))',
-            "(allow system-socket)",
-        ]
     return "\n".join(lines) + "\n"
 
 

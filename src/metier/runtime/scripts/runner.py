@@ -9,21 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from metier.errors import NotFoundError, RefusedError, UnavailableError
+from metier.runtime.network.connections import Connection
+from metier.runtime.sandbox.bubblewrap import FIX
 from metier.runtime.sandbox.isolation import Isolation, IsolationLevel, isolation_at
 from metier.runtime.sandbox.plan import OVERLAY_ERROR, SandboxFeatures, plan_run
 from metier.runtime.sandbox.probe import ProbeResult, detect_features, probe_level
 from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Limits, Outcome, OutputFile, ScriptRun
+from metier.runtime.secrets.redaction import hide_secrets
 from metier.runtime.workspace.copy import copy_workspace
 from metier.sources import DiskFiles
 from metier.spec import resource_path
 from metier.values import replace
 
 from .interpreters import Interpreters
+
+if TYPE_CHECKING:
+    from metier.runtime.network.run_network import RunNetwork
 
 __all__ = ["Runner", "check_argument_limits", "check_input", "outcome_of", "read_script"]
 
@@ -68,14 +76,21 @@ class Runner:
         """Runs the script. When cancelled, it raises CancelledError after all processes of the run have ended."""
         check_argument_limits(run)
         # In a thread: the first run probes the sandbox and starts interpreters to find their folders.
-        level, request, before = await asyncio.to_thread(self._prepare, run)
-        report = await _send(request)
-        is_mounted = bool(request["overlay"])
-        if is_mounted and str(report.get("cannot_start", "")).startswith(OVERLAY_ERROR):
-            # The file system of the folder or of the layer cannot be part of an overlay, or the kernel does not allow it.
-            is_mounted = False
-            level, request, before = await asyncio.to_thread(self._prepare, run, copied=True)
-            report = await _send(request)
+        level, request, before, network = await asyncio.to_thread(self._prepare, run)
+        connections: tuple[Connection, ...] = ()
+        try:
+            report = await _send(request, network)
+            is_mounted = bool(request["overlay"])
+            if is_mounted and str(report.get("cannot_start", "")).startswith(OVERLAY_ERROR):
+                # The file system of the folder or of the layer cannot be part of an overlay, or the kernel does not allow it.
+                is_mounted = False
+                if network:
+                    await asyncio.to_thread(network.close)
+                level, request, before, network = await asyncio.to_thread(self._prepare, run, copied=True)
+                report = await _send(request, network)
+        finally:
+            if network:
+                connections = await asyncio.to_thread(network.close)
         if "cannot_start" in report:
             raise UnavailableError(f"the {level} sandbox did not start: {report['cannot_start']}", hint="see `metier doctor`")
         if before is not None and before != await asyncio.to_thread(_state, run):
@@ -85,14 +100,17 @@ class Runner:
                 hint="install the skill again; its files can no longer be trusted",
             )
         isolation = isolation_at(
-            level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"],
+            level, hosts=bool(run.hosts), abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"],
             copied=run.workspace is not None and not is_mounted,
         )  # fmt: skip
-        return outcome_of(report, isolation)
+        return hide_secrets(replace(outcome_of(report, isolation), connections=connections), run)
 
-    def _prepare(self, run: ScriptRun, *, copied: bool = False) -> tuple[IsolationLevel, Mapping[str, object], object]:
-        """Returns the level, the request to the supervisor, and the state of a folder that the level leaves writable."""
+    def _prepare(
+        self, run: ScriptRun, *, copied: bool = False
+    ) -> tuple[IsolationLevel, Mapping[str, object], object, RunNetwork | None]:
+        """Returns the level, the request, the state of a folder that the level leaves writable, and the network of the run."""
         level = self._required_level(run.limits)
+        network = _network(run, level)
         folder = os.path.realpath(run.folder) if run.folder else ""
         path, data = read_script(run, folder)
         command = self._interpreters.command(path, data, packages=run.packages)
@@ -104,8 +122,8 @@ class Runner:
             copy_workspace(run.workspace, most_bytes=run.limits.scratch_bytes, most_files=run.limits.scratch_files)
         is_fixed = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) or not folder
         before = None if is_fixed else _state(run)
-        request = plan_run(self._features, level, run, path=path, data=data, command=command, copied=copied)
-        return level, request, before
+        request = plan_run(self._features, level, run, path=path, data=data, command=command, network=network, copied=copied)
+        return level, request, before, network
 
     def _required_level(self, limits: Limits) -> IsolationLevel:
         best = self.best()
@@ -129,9 +147,26 @@ class Runner:
             return _PROBED[key]
 
 
-async def _send(request: Mapping[str, object]) -> SupervisorReport:
+def _network(run: ScriptRun, level: IsolationLevel) -> RunNetwork | None:
+    """Returns the network of the run, or None without hosts. Only a network namespace can hold a run to hosts."""
+    if not run.hosts and not run.masked:
+        return None
+    if level is not IsolationLevel.NAMESPACE:
+        raise RefusedError(
+            f"network access by host needs isolation level namespace, and scripts run at level {level} here",
+            rule="network",
+            hint=f"{FIX}, or run the script without --network"
+            if sys.platform == "linux"
+            else "run the script without --network",
+        )
+    from metier.runtime.network.run_network import RunNetwork
+
+    return RunNetwork(run)
+
+
+async def _send(request: Mapping[str, object], network: RunNetwork | None) -> SupervisorReport:
     try:
-        return await send_request(request)
+        return await send_request(request, network.start if network else None)
     except (EOFError, ConnectionError) as error:
         raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
 
