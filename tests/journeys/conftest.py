@@ -145,7 +145,9 @@ def index() -> Iterator[PackageIndex]:
 def terminal(
     installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex
 ) -> Iterator[ShellTerminal]:
-    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", "INDEX_URL": index.url, **web, **api, **index.variables}
+    # The journeys' internet is a proxy; the index is on loopback.
+    packages = {"INDEX_URL": index.url, **index.variables, "no_proxy": "127.0.0.1"}
+    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", **web, **api, **packages}
     with open_terminal(installed_program, variables) as shell:
         yield shell
 

@@ -18,7 +18,7 @@ import struct
 import sys
 import time
 
-from attempts import ARM, LIBC, call, daemon, read, tried, write
+from attempts import ARM, LIBC, call, daemon, read, tried
 
 MEGABYTE = 1 << 20
 CHUNK = b"x" * MEGABYTE
@@ -276,30 +276,6 @@ def e54(facts):
     results = {name: tried(read, f"/proc/{name}") for name in (*tables, "kpagecgroup", "kmsg")}
     # An engine of containers puts /dev/null in its place.
     return {name: "empty" if found == "ok ''" else found[:2] for name, found in results.items()}
-
-
-def e85(facts):
-    tree, cache = facts["tree"], facts["cache"]
-    module, compiled = f"{tree}/shout.py", facts["compiled"]
-    hard = f"{os.environ['HOME']}/hard"
-    results = {
-        "write": tried(write, module), "new": tried(write, f"{tree}/json.py"), "truncate": tried(os.truncate, module, 0),
-        "open-trunc": tried(os.open, module, os.O_RDONLY | os.O_TRUNC), "rename": tried(os.rename, module, f"{tree}/other.py"),
-        "unlink": tried(os.unlink, module), "mkdir": tried(os.mkdir, f"{tree}/folder"), "bytecode": tried(write, compiled),
-        "symlink": tried(os.symlink, "/etc", f"{tree}/link"), "folder": tried(os.rename, tree, f"{tree}-other"),
-        "hard": tried(os.link, module, hard), "through hard": tried(write, hard), "chmod": tried(os.chmod, tree, 0o777),
-        "mode of a file": tried(os.chmod, module, 0o666), "time": tried(os.utime, module, (1, 1)),
-        "record": tried(write, f"{cache}/{facts['key']}/record.json"), "stamp": tried(write, f"{cache}/{facts['key']}/stamp"),
-        "another": tried(write, f"{cache}/another/tree/a.py"), "new environment": tried(os.mkdir, f"{cache}/{'0' * 40}"),
-    }  # fmt: skip
-    os.path.lexists(hard) and os.unlink(hard)
-    return results
-
-
-def e86(facts):
-    import shout
-
-    return {"word": shout.WORD, "from": shout.__file__, "bytecode": shout.__cached__}
 
 
 if __name__ == "__main__":
