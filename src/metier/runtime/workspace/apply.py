@@ -41,14 +41,14 @@ def apply_changes(
 
 
 def _in_order(changes: Iterable[FileChange]) -> list[FileChange]:
-    """New content first, so that a killed process has lost nothing, except where a deletion makes room for it."""
+    """New content first, so that a killed process has lost nothing, except where a deletion must come first."""
     found = list(changes)
     made = {change.path for change in found if change.kind is not FileChangeKind.DELETED}
     needed = made | {above for path in made for above in _above(path)}
     deleted = sorted((one for one in found if one.kind is FileChangeKind.DELETED), key=lambda one: one.path, reverse=True)
-    room = [one for one in deleted if one.path in needed or any(above in made for above in _above(one.path))]
-    rest = [one for one in deleted if one not in room]
-    return [*room, *sorted((one for one in found if one not in deleted), key=lambda one: one.path), *rest]
+    first = [one for one in deleted if one.path in needed or any(above in made for above in _above(one.path))]
+    rest = [one for one in deleted if one not in first]
+    return [*first, *sorted((one for one in found if one not in deleted), key=lambda one: one.path), *rest]
 
 
 def _above(path: str) -> list[str]:
