@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-__all__ = ["PackageIndex", "make_tarball", "make_wheel"]
+__all__ = ["PackageIndex", "make_source", "make_tarball", "make_wheel"]
 
 
 def make_wheel(
@@ -42,6 +42,29 @@ def make_tarball(package: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for path, text in {"package.json": json.dumps(package), **files}.items():
             member = tarfile.TarInfo(f"package/{path}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return stream.getvalue()
+
+
+def make_source(name: str, version: str, files: Mapping[str, str], *, marker: str) -> bytes:
+    """Returns a source distribution whose build writes the file `marker`, and needs nothing else."""
+    wheel = base64.b64encode(make_wheel(name, version, files)).decode()
+    backend = (
+        "import base64, os\n"
+        f"NAME = {f'{name}-{version}-py3-none-any.whl'!r}\n"
+        "def build_wheel(folder, *_, **__):\n"
+        f"    open({marker!r}, 'w').close()\n"
+        f"    open(os.path.join(folder, NAME), 'wb').write(base64.b64decode({wheel!r}))\n"
+        "    return NAME\n"
+    )
+    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    project += f'[project]\nname = "{name}"\nversion = "{version}"\n'
+    metadata = f"Metadata-Version: 2.2\nName: {name}\nVersion: {version}\n"
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for path, text in {"pyproject.toml": project, "backend.py": backend, "PKG-INFO": metadata}.items():
+            member = tarfile.TarInfo(f"{name}-{version}/{path}")
             member.size = len(text.encode())
             archive.addfile(member, io.BytesIO(text.encode()))
     return stream.getvalue()
@@ -89,6 +112,9 @@ class PackageIndex:
 
     def add_wheel(self, name: str, version: str, files: Mapping[str, str], **more: Any) -> None:  # Any: see make_wheel
         self.wheels[f"{name.replace('-', '_')}-{version}-py3-none-any.whl"] = make_wheel(name, version, files, **more)
+
+    def add_source(self, name: str, version: str, files: Mapping[str, str], *, marker: str) -> None:
+        self.wheels[f"{name.replace('-', '_')}-{version}.tar.gz"] = make_source(name, version, files, marker=marker)
 
     def add_tarball(self, name: str, version: str, files: Mapping[str, str], **more: Any) -> None:  # Any: package.json
         package = {"name": name, "version": version, "license": "MIT", "main": "index.js", **more}

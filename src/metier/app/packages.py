@@ -45,10 +45,12 @@ class Packages:
     def skills(self) -> SkillPackages:
         return self.skills_with(offline=False)
 
-    def skills_with(self, *, offline: bool) -> SkillPackages:
+    def skills_with(self, *, offline: bool, builds: bool = False) -> SkillPackages:
         from metier.install import PackagePrograms, SkillPackages
 
-        programs = PackagePrograms(folder=self.paths.cache("packages"), environment=self.environment, offline=offline)
+        programs = PackagePrograms(
+            folder=self.paths.cache("packages"), environment=self.environment, offline=offline, builds=builds
+        )
         return SkillPackages(
             cache=self.cache, programs=programs, locks=self.paths.at("packages"), stores=self.installation.stores
         )
@@ -74,6 +76,7 @@ class Packages:
         upgrade: bool = False,
         offline: bool = False,
         python: str = "",
+        builds: bool = False,
     ) -> Iterator[PreparedPackages]:
         """Prepares everything that a skill declares. Raises RefusedError where the user does not allow it."""
         from metier.errors import RefusedError
@@ -81,7 +84,7 @@ class Packages:
         from metier.runtime import Requester, ToolRequest, approval_digest, refuse_denied_packages
         from metier.sources import DiskFiles
 
-        skills = self.skills_with(offline=offline)
+        skills = self.skills_with(offline=offline, builds=builds)
         requester = Requester(name=name, digest=lambda: approval_digest(DiskFiles(folder)))
         for declared in skills.declared(folder):
             refuse_denied_packages(declared, permissions, requester)

@@ -454,3 +454,19 @@ def test_a_lock_without_packages_is_read_as_before() -> None:
     assert isinstance(lock, Lock)
     assert lock["a"].packages == ()
     assert "packages" not in render_lock(lock)
+
+
+def test_a_package_without_a_wheel_is_built_only_if_the_user_allows_it(
+    tmp_path: Path, index: PackageIndex, skill: Path
+) -> None:
+    marker = tmp_path / "built"
+    index.add_source("onlysource", "1.0", {"onlysource.py": "answer = 42\n"}, marker=str(marker))
+    (skill / "scripts/greet.py").write_text('# /// script\n# dependencies = ["onlysource"]\n# ///\nimport onlysource\n')
+    packages = skill_packages(tmp_path, index)
+    with pytest.raises(UnavailableError) as refused:
+        prepared(packages, skill)
+    assert "--allow-builds" in refused.value.hint
+    assert not marker.exists()
+    allowed = replace(packages, programs=replace(packages.programs, builds=True))
+    assert run_python(prepared(allowed, skill), "import onlysource; print(onlysource.answer)") == "42"
+    assert marker.exists()

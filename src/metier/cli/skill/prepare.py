@@ -26,11 +26,13 @@ __all__ = ["prepare"]
 @click.option("--upgrade", is_flag=True, help="Take the newest versions that fit, instead of the locked ones.")
 @click.option("--python", metavar="VERSION", default="", help="Lock them for this Python, such as 3.12.")
 @click.option("--offline", is_flag=True, help="Use the cache only, not the network.")
-def prepare(app: App, *, names: tuple[str, ...], upgrade: bool, python: str, offline: bool) -> Result:
+@click.option("--allow-builds", is_flag=True, help="Build packages without a wheel: runs their code outside the sandbox.")
+def prepare(app: App, *, names: tuple[str, ...], upgrade: bool, python: str, offline: bool, allow_builds: bool) -> Result:
     """Fetch the packages that scripts declare, once for all runs.
 
     They are what a script's inline metadata (PEP 723), requirements.txt or package.json names. Versions are locked with hashes,
-    only wheels are taken, and no code of a package runs. Afterwards the scripts run without network. Without NAMES, all skills.
+    only wheels are taken, and no code of a package runs, unless you add --allow-builds. Afterwards the scripts run without
+    network. Without NAMES, all skills.
     """
     wanted = _python_range(python)
     # Running the command is the approval; the policy still denies what it forbids.
@@ -42,7 +44,7 @@ def prepare(app: App, *, names: tuple[str, ...], upgrade: bool, python: str, off
     notes: list[str] = []
     for name, folder in folders.items():
         prepared = app.packages.prepare_skill(
-            name, folder, permissions, upgrade=upgrade or bool(wanted), offline=offline, python=wanted
+            name, folder, permissions, upgrade=upgrade or bool(wanted), offline=offline, python=wanted, builds=allow_builds
         )
         try:
             found += [(name, one) for one in prepared]

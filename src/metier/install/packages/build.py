@@ -73,7 +73,7 @@ class PackageBuild:
             _write(file, requirements_text(self.locked))
             programs.uv(
                 ["install", "--requirements", file, "--target", tree, "--python", python, "--require-hashes", "--no-deps",
-                 "--only-binary", ":all:", "--link-mode", "copy", "--no-compile-bytecode", "--quiet"],
+                 *programs.wheels_only, "--link-mode", "copy", "--no-compile-bytecode", "--quiet"],
                 folder=folder,
             )  # fmt: skip
 

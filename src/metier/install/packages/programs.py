@@ -46,6 +46,8 @@ class PackagePrograms:
     folder: str
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     offline: bool = False
+    builds: bool = False
+    """Packages without a wheel are built from source. Their build runs their own code, outside of any sandbox."""
     which: Callable[[str], str | None] | None = None
 
     def find(self, name: str) -> str | None:
@@ -62,6 +64,11 @@ class PackagePrograms:
             return str(find_uv_bin())
         except (ImportError, FileNotFoundError):
             return None
+
+    @property
+    def wheels_only(self) -> tuple[str, ...]:
+        """The options of uv against source builds."""
+        return () if self.builds else ("--only-binary", ":all:")
 
     @contextmanager
     def workspace(self) -> Iterator[str]:
@@ -134,7 +141,8 @@ def _failure(name: str, text: str, *, is_offline: bool) -> ProgramError:
     if re.search(r"no (?:usable |compatible )?wheels|only-binary|source distribution|no-build|requires building", text):
         return ProgramError(
             f"{name}: {message}",
-            hint="metier takes only wheels: a source build runs the package's own code; choose a version that has a wheel",
+            hint="choose a version that has a wheel, or run `metier skill prepare NAME --allow-builds`, "
+            "which runs the package's own code outside the sandbox",
         )
     if is_offline:
         return ProgramError(f"{name}: {message}", hint="try again without --offline")

@@ -76,7 +76,7 @@ def _resolve_python(
             # uv keeps the versions of its output file where it can.
             _write(target, requirements_text(previous))
         programs.uv(
-            ["compile", source, "--output-file", target, "--universal", "--generate-hashes", "--only-binary", ":all:",
+            ["compile", source, "--output-file", target, "--universal", "--generate-hashes", *programs.wheels_only,
              "--no-header", "--no-annotate", "--quiet", "--python", python.executable,
              "--python-version", python.minor],
             folder=folder,
