@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from metier.errors import UnavailableError
+from metier.extras import install_command
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -30,7 +31,7 @@ _DAYS = 2
 
 def require_cryptography() -> None:
     if find_spec("cryptography") is None:
-        raise UnavailableError("masked secrets need packages that are not installed", hint="pip install 'metier[secrets]'",
+        raise UnavailableError("masked secrets need packages that are not installed", hint=f"run `{install_command('secrets')}`",
                                retryable=False)  # fmt: skip
 
 

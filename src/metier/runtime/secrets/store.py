@@ -9,6 +9,7 @@ import stat
 from typing import Any
 
 from metier.errors import ConfigError, NotFoundError, UnavailableError
+from metier.extras import install_command
 from metier.runtime.network.connections import SecretPlace
 from metier.sources import file_lock, read_regular, replace_text
 from metier.spec import parse_host
@@ -105,7 +106,7 @@ class SecretStore:
         if backend is None:
             raise UnavailableError(
                 "this machine has no keyring that can be used",
-                hint="pip install 'metier[secrets]', or run `metier config set secrets.store file`",
+                hint=f"run `{install_command('secrets')}`, or `metier config set secrets.store file`",
                 retryable=False,
             )
         return KeyringVault(backend)

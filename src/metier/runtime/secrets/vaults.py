@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from metier.errors import RefusedError, UnavailableError
+from metier.extras import install_command
 
 from .stored_secret import StoredSecret
 
@@ -110,7 +111,7 @@ class PassphraseVault:
 
     def __init__(self, salt: bytes, check: str, ask: AskPassphrase | None) -> None:
         if find_spec("cryptography") is None:
-            raise UnavailableError("a passphrase needs packages that are not installed", hint="pip install 'metier[secrets]'",
+            raise UnavailableError("a passphrase needs packages that are not installed", hint=f"run `{install_command('secrets')}`",
                                    retryable=False)  # fmt: skip
         self.salt = salt or secrets.token_bytes(_SALT_BYTES)
         self.check = check

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from metier.disclosure import escape_xml
+from metier.errors import plural
 from metier.runtime import events
 from metier.runtime.async_bridge import in_thread
 from metier.runtime.policy.patterns import ToolRequest, command_request
@@ -206,12 +207,12 @@ def _page(tool: str, output: CommandOutput, offset: int) -> ToolReply:
     if output.is_running:
         head = head.replace(' ended="running"', ' state="running"')
     rest = len(text) - offset - len(part)
-    more = f"\n[{rest:,} more characters; read_output with handle {output.handle} and offset {offset + len(part)} reads on]"
+    more = f"\n[{plural(rest, 'more character')}; read_output with handle {output.handle} and offset {offset + len(part)} reads on]"
     ok = output.is_running or (output.outcome is not None and output.outcome.ok) or tool == "read_output"
     size = _size(output.outcome) if output.outcome is not None else len(text)
     return ToolReply(
         text="\n".join(filter(None, (head, part + (more if rest > 0 else ""), "</tool_output>"))), ok=ok,
-        code="" if ok else "command-failed", outcome=output.outcome, summary=f"{output.state}, {size:,} bytes",
+        code="" if ok else "command-failed", outcome=output.outcome, summary=f"{output.state}, {plural(size, 'byte')}",
     )  # fmt: skip
 
 

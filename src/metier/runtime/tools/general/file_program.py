@@ -73,7 +73,7 @@ def read_file(request: Request) -> Request:
         size = os.fstat(file.fileno()).st_size
         if b"\0" in file.read(BINARY_PREFIX):
             raise FileProblemError(
-                f"{path!r} is not text ({size:,} bytes{picture_size(path)})", "use it in a command or in code"
+                f"{path!r} is not text (size {size:,}{picture_size(path)})", "use it in a command or in code"
             )
         file.seek(0)
         lines: list[str] = []
@@ -90,11 +90,11 @@ def read_file(request: Request) -> Request:
                 text = text.lstrip("\ufeff")
             if len(text) > left or len(text) > LONGEST_LINE * 20:
                 kept = min(left, LONGEST_LINE * 20)
-                text = f"{text[:kept]} [… {len(text) - kept:,} more characters in this line]"
+                text = f"{text[:kept]} [… this line goes on for {len(text) - kept:,}]"
             left -= len(text)
             lines.append(text)
     if not lines and number and first > number:
-        raise FileProblemError(f"{path!r} has {number:,} lines", f"start at line {number} or before")
+        raise FileProblemError(f"{path!r} ends at line {number:,}", f"start at line {number} or before")
     return {"lines": lines, "size": size, "more": is_cut}
 
 

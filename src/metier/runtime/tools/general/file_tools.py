@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metier.disclosure import escape_output, escape_xml, one_line
-from metier.errors import ToolFailedError
+from metier.errors import ToolFailedError, plural
 from metier.runtime import events
 from metier.runtime.async_bridge import in_thread
 from metier.runtime.policy.patterns import ToolRequest
@@ -80,12 +80,12 @@ def _list_tool(session: Session) -> Tool:
         file_call = FileCall(tool="list_files", kind=ToolKind.LIST, path=path or ".", request={"do": "list", **request})
         reply, permit, outcome = await _run(session, file_call)
         shown = await in_thread(_allowed_rows, session, reply["files"])
-        lines = [f"{one_line(name)}  {size:,} bytes" for name, size in shown]
+        lines = [f"{one_line(name)}  {plural(size, 'byte')}" for name, size in shown]
         text = "\n".join(lines) or "No files match."
         text += _read_on(reply, _number(arguments, "offset", 0) + len(reply["files"]))
         size = len(text.encode("utf-8", "replace"))
         _emit(session, file_call, permit, outcome, size)
-        return _reply("list_files", path or ".", text, outcome, f"{len(shown):,} files")
+        return _reply("list_files", path or ".", text, outcome, plural(len(shown), "file"))
 
     properties = {
         "path": _string("A folder of the workspace; by default all of it."),
@@ -112,7 +112,7 @@ def _read_tool(session: Session) -> Tool:
         text += f"\n[more lines follow; read on with offset {first + len(lines)}]" if reply["more"] else ""
         size = sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
         _emit(session, file_call, permit, outcome, size)
-        return _reply("read_file", path, text, outcome, f"{len(lines):,} lines")
+        return _reply("read_file", path, text, outcome, plural(len(lines), "line"))
 
     properties = {
         "path": _string("The file, relative to the workspace."),
@@ -141,7 +141,7 @@ def _search_tool(session: Session) -> Tool:
         text += _read_on(reply, _number(arguments, "offset", 0) + len(reply["rows"]))
         _emit(session, file_call, permit, outcome, len(text.encode("utf-8", "replace")))
         matches = sum(1 for row in rows if len(row) < 3 or row[2] == ":")
-        return _reply("search_files", path or ".", text, outcome, f"{matches:,} matches")
+        return _reply("search_files", path or ".", text, outcome, plural(matches, "match"))
 
     properties = {
         "pattern": _string("A regular expression; case counts only if it has capital letters."),
@@ -166,8 +166,8 @@ def _write_tool(session: Session) -> Tool:
         file_call = FileCall(tool="write_file", kind=ToolKind.WRITE, path=path, request=request)
         reply, permit, outcome = await _run(session, file_call)
         _emit(session, file_call, permit, outcome, reply["size"])
-        done = f"{'Created' if reply['created'] else 'Replaced'} {path} ({reply['size']:,} bytes)."
-        return ToolReply(text=escape_output(done), outcome=outcome, summary=f"{reply['size']:,} bytes")
+        done = f"{'Created' if reply['created'] else 'Replaced'} {path} ({plural(reply['size'], 'byte')})."
+        return ToolReply(text=escape_output(done), outcome=outcome, summary=plural(reply["size"], "byte"))
 
     properties = {"path": _string("The file, relative to the workspace."), "content": _string("The whole new content.")}
     about = "Create a file of the workspace, or replace all of it. Folders are created."
