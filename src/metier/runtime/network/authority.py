@@ -31,8 +31,8 @@ _DAYS = 2
 
 def require_cryptography() -> None:
     if find_spec("cryptography") is None:
-        raise UnavailableError("masked secrets need packages that are not installed", hint=f"run `{install_command('secrets')}`",
-                               retryable=False)  # fmt: skip
+        hint = f"run `{install_command('secrets')}`"
+        raise UnavailableError("masked secrets need packages that are not installed", hint=hint, retryable=False)
 
 
 def system_certificates() -> bytes:

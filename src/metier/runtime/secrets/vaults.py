@@ -111,8 +111,8 @@ class PassphraseVault:
 
     def __init__(self, salt: bytes, check: str, ask: AskPassphrase | None) -> None:
         if find_spec("cryptography") is None:
-            raise UnavailableError("a passphrase needs packages that are not installed", hint=f"run `{install_command('secrets')}`",
-                                   retryable=False)  # fmt: skip
+            hint = f"run `{install_command('secrets')}`"
+            raise UnavailableError("a passphrase needs packages that are not installed", hint=hint, retryable=False)
         self.salt = salt or secrets.token_bytes(_SALT_BYTES)
         self.check = check
         """A known text, sealed: it shows whether a passphrase is right."""

@@ -194,7 +194,7 @@ def test_a_file_is_read_in_parts(ask: Ask, work: Path) -> None:
     make(work, {"a": "\n".join(map(str, range(1, 101))), "empty": "", "crlf": b"\xef\xbb\xbfa\r\nb\r\n", "latin": b"caf\xe9\n"})
     assert ask("read", path="a", offset=1, limit=3) == {"lines": ["1", "2", "3"], "size": 291, "more": True}
     assert ask("read", path="a", offset=99, limit=3) == {"lines": ["99", "100"], "size": 291, "more": False}
-    assert ask("read", path="a", offset=101, limit=3)["problem"] == "'a' has 100 lines"
+    assert ask("read", path="a", offset=101, limit=3)["problem"] == "'a' ends at line 100"
     assert ask("read", path="empty", offset=1)["lines"] == []
     assert ask("read", path="crlf", offset=1)["lines"] == ["a", "b"]
     assert ask("read", path="latin", offset=1)["lines"] == ["caf\ufffd"]

@@ -207,7 +207,8 @@ def _page(tool: str, output: CommandOutput, offset: int) -> ToolReply:
     if output.is_running:
         head = head.replace(' ended="running"', ' state="running"')
     rest = len(text) - offset - len(part)
-    more = f"\n[{plural(rest, 'more character')}; read_output with handle {output.handle} and offset {offset + len(part)} reads on]"
+    how = f"read_output with handle {output.handle} and offset {offset + len(part)} reads on"
+    more = f"\n[{plural(rest, 'more character')}; {how}]"
     ok = output.is_running or (output.outcome is not None and output.outcome.ok) or tool == "read_output"
     size = _size(output.outcome) if output.outcome is not None else len(text)
     return ToolReply(

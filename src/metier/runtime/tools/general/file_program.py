@@ -73,7 +73,7 @@ def read_file(request: Request) -> Request:
         size = os.fstat(file.fileno()).st_size
         if b"\0" in file.read(BINARY_PREFIX):
             raise FileProblemError(
-                f"{path!r} is not text (size {size:,}{picture_size(path)})", "use it in a command or in code"
+                f"{path!r} is not text ({size:,} bytes{picture_size(path)})", "use it in a command or in code"
             )
         file.seek(0)
         lines: list[str] = []
