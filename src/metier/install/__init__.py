@@ -10,6 +10,8 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
+    from .export.export_files import ExportResult, export_folders
+    from .export.export_formats import Export, ExportFormat, SkillToExport, export_skills
     from .fetch.cache import CacheSize, SkillCache
     from .fetch.cooldown import Cooldown, read_duration
     from .fetch.credentials import RegistrySource, grant_purpose, parse_header, read_sources
@@ -65,6 +67,9 @@ __all__ = [
     "ConflictAnswer",
     "Cooldown",
     "Edits",
+    "Export",
+    "ExportFormat",
+    "ExportResult",
     "FetchProgress",
     "FetchResult",
     "FetchStage",
@@ -107,6 +112,7 @@ __all__ = [
     "ScopeLevel",
     "SkillCache",
     "SkillStore",
+    "SkillToExport",
     "SkillUpdate",
     "SourceList",
     "SourceRules",
@@ -122,6 +128,8 @@ __all__ = [
     "cached_scan",
     "changes",
     "default_targets",
+    "export_folders",
+    "export_skills",
     "fetch_ref",
     "find_leftovers",
     "grant_purpose",
@@ -169,6 +177,8 @@ if not TYPE_CHECKING:
                 "not_installed",
                 "read_plugins",
             ),
+            "metier.install.export.export_files": ("ExportResult", "export_folders"),
+            "metier.install.export.export_formats": ("Export", "ExportFormat", "SkillToExport", "export_skills"),
             "metier.install.fetch.cache": (
                 "CacheSize",
                 "SkillCache",

@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "info": ("metier.cli.skill.info:info", "Show a skill of a registry."),
         "versions": ("metier.cli.skill.versions:versions", "List all versions of a skill in a registry."),
         "publish": ("metier.cli.skill.publish:publish", "Publish a skill to a registry."),
+        "export": ("metier.cli.skill.export:export", "Export skills as a plugin, an archive, a site or another lock."),
         "yank": ("metier.cli.skill.yank:yank", "Withdraw a version from a registry."),
         "unyank": ("metier.cli.skill.yank:unyank", "Undo a yank."),
         "list": ("metier.cli.skill.list:list_skills", "List every skill on this machine with its state."),
@@ -196,7 +197,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Install and update", ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
         ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "optimize")),
-        ("Share", ("search", "info", "versions", "publish", "yank", "unyank")),
+        ("Share", ("search", "info", "versions", "publish", "yank", "unyank", "export")),
     ),
 }
 """The commands of a long help page, by task. Other pages have one list."""

@@ -40,6 +40,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "skill info": ("metier skill info pdf", "metier skill info team/pdf --json"),
     "skill versions": ("metier skill versions pdf", "metier skill versions team/pdf --json"),
     "skill publish": ("metier skill publish fill-forms --dry-run", "metier skill publish ./fill-forms --public"),
+    "skill export": (
+        "metier skill export fill-forms --as claude-plugin",
+        "metier skill export --as skills-lock -o skills-lock.json",
+    ),
     "skill yank": (
         'metier skill yank pdf@1.2.0 --reason "loses pages"',
         'metier skill yank team/pdf@2.0.0 --reason "withdrawn"',
