@@ -16,8 +16,10 @@ from metier.install import ExportFormat, ExportResult, export_folders
 HEAD = 'license: MIT\nmetadata:\n  version: "1.2.0"\n  author: Ada\n'
 
 
-def skill(root: Path, name: str = "pdf", *, head: str = HEAD, files: bool = True, description: str = "Fills forms. Use when asked.",
-          body: str = "# Forms\n\nFill them.\n") -> str:  # fmt: skip
+def skill(
+    root: Path, name: str = "pdf", *, head: str = HEAD, files: bool = True, description: str = "Fills forms. Use when asked.",
+    body: str = "# Forms\n\nFill them.\n",
+) -> str:  # fmt: skip
     folder = write_skill(root / "given", name, head=head, description=description, body=body)
     if files:
         (folder / "scripts").mkdir()

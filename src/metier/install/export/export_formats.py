@@ -1,8 +1,8 @@
 """Builds the files of each export format. The same skills give the same bytes. Pure.
 
 Sources of the formats: Agent Plugins 1.0.0 (`plugin.json` and `skills/`), Claude Code's plugin reference
-(`.claude-plugin/plugin.json` and `skills/`), Agent Skills discovery 0.2.0 (`.well-known/agent-skills/index.json` with archives),
-and the help pages of claude.ai (a zip with the skill's folder at its top).
+(`.claude-plugin/plugin.json` and `skills/`), Agent Skills discovery 0.2.0 (`.well-known/agent-skills/index.json` with
+archives), and the help pages of claude.ai (a zip with the skill's folder at its top).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _zip(skills: Sequence[SkillToExport], name: str) -> Export:
     return Export(default_path=f"{name}.zip", data=pack(_below(skills)))
 
 
-def _claude_ai(skills: Sequence[SkillToExport], name: str) -> Export:
+def _claude_ai(skills: Sequence[SkillToExport], _: str) -> Export:
     # claude.ai takes one skill per upload.
     archives = {f"{skill.name}.zip": pack(_below([skill])) for skill in skills}
     if len(archives) == 1:
