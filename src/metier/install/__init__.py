@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
     from .fetch.repository import FoundSkill, select_skills
+    from .fetch.tree import read_folder
     from .hooks import HookPlace, HookState, hook_command, plan_hook, plan_removal
     from .host_files import HostFileChange, apply_change, read_host_file
     from .installation import install, list_source, parse_source_ref, restore_and_install
     from .jsonc import JsoncError, read_jsonc, with_member
+    from .lock.foreign_locks import ForeignLock, ForeignLockFormat, LockedRef, read_foreign_lock, render_foreign_lock
+    from .lock.import_lock import import_lock
     from .lock.lock_file import Lock, LockEntry, Origin
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
@@ -76,6 +79,8 @@ __all__ = [
     "Fetched",
     "FetchedSkill",
     "Fetcher",
+    "ForeignLock",
+    "ForeignLockFormat",
     "FoundSkill",
     "GitRef",
     "HiddenSkill",
@@ -98,6 +103,7 @@ __all__ = [
     "LockEntry",
     "LockFetcher",
     "LockVerdict",
+    "LockedRef",
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
@@ -136,6 +142,7 @@ __all__ = [
     "group_by_store",
     "hook_command",
     "ignore_progress",
+    "import_lock",
     "install",
     "is_source_pattern",
     "list_source",
@@ -147,12 +154,15 @@ __all__ = [
     "plan_hook",
     "plan_removal",
     "read_duration",
+    "read_folder",
+    "read_foreign_lock",
     "read_host_file",
     "read_jsonc",
     "read_plugins",
     "read_sources",
     "read_targets",
     "remove",
+    "render_foreign_lock",
     "repair",
     "restore",
     "restore_and_install",
@@ -207,6 +217,7 @@ if not TYPE_CHECKING:
                 "FoundSkill",
                 "select_skills",
             ),
+            "metier.install.fetch.tree": ("read_folder",),
             "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
             "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),
             "metier.install.jsonc": ("JsoncError", "read_jsonc", "with_member"),
@@ -216,6 +227,14 @@ if not TYPE_CHECKING:
                 "parse_source_ref",
                 "restore_and_install",
             ),
+            "metier.install.lock.foreign_locks": (
+                "ForeignLock",
+                "ForeignLockFormat",
+                "LockedRef",
+                "read_foreign_lock",
+                "render_foreign_lock",
+            ),
+            "metier.install.lock.import_lock": ("import_lock",),
             "metier.install.lock.lock_file": (
                 "Lock",
                 "LockEntry",

@@ -209,6 +209,8 @@ class InstallRun:
         skills = [prepare(one.skill, name=one.name, asked=one.ref, scan=scan) for one in reversed(unique.values())]
         if self.options.dependencies:
             skills = self._with_dependencies(skills, scan)
+        if self.options.check:
+            self.options.check(skills)
         if self.options.approve and any(skill.needs_review for skill in skills):
             if not self.options.approve(skills):
                 raise RefusedError("the installation was declined", rule="scan", hint="nothing was installed")

@@ -85,6 +85,8 @@ class InstallOptions:
     """Picks the agents for these new skills, if `targets` is empty. None: `default_targets`."""
     confirm: Callable[[InstallResult], bool] | None = field(default=None, compare=False)
     """Is given the plan, and decides whether it is carried out. None: it is."""
+    check: Callable[[Sequence[PreparedSkill]], None] | None = field(default=None, compare=False)
+    """Is given all skills before a question is asked or a file is written, and raises to refuse them."""
     approve: Callable[[Sequence[PreparedSkill]], bool] | None = field(default=None, compare=False)
     """Decides about skills that need review. None: only blocked skills are refused."""
     accept_new: Callable[[RefusedError], bool] | None = field(default=None, compare=False)

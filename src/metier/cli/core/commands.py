@@ -31,6 +31,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "skill": {
         "create": ("metier.cli.skill.create:create", "Create a new skill."),
         "install": ("metier.cli.skill.install:install", "Install skills from anywhere, or restore the lock."),
+        "import": ("metier.cli.skill.import_:import_file", "Install what the lock of another installer pins."),
         "try": ("metier.cli.skill.try_:try_it", "Read, scan and run a skill without installing it."),
         "search": ("metier.cli.skill.search:search", "Search a registry for skills."),
         "info": ("metier.cli.skill.info:info", "Show a skill of a registry."),
@@ -194,7 +195,10 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
     "skill": (
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
-        ("Install and update", ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
+        (
+            "Install and update",
+            ("try", "install", "import", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage"),
+        ),
         ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank", "export")),

@@ -32,6 +32,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "metier skill install anthropics/skills --skill pdf",
         "metier skill install ./my-skill --target claude-code",
     ),
+    "skill import": ("metier skill import skills-lock.json", "metier skill import ~/.agents/.skill-lock.json --dry-run"),
     "skill try": (
         "metier skill try anthropics/skills --skill pdf",
         "metier skill try ./fill-forms --run fill -- form.pdf",

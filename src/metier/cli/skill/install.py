@@ -31,7 +31,7 @@ from .install_common import (
 )
 from .install_prompts import InstallQuestions, with_prompts
 
-__all__ = ["ACCESS_OPTIONS", "install", "install_refs"]
+__all__ = ["ACCESS_OPTIONS", "install", "install_refs", "install_result"]
 
 ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth", "no_cooldown")
 
@@ -111,7 +111,7 @@ def install_refs(
         result = app.install(*refs, project=scope, options=options, access=access, progress=progress)
     if questions and questions.chosen_targets is not None and result.done:
         app.installation.remember_targets(questions.chosen_targets)
-    return _result(app, result, with_steps=not (questions and questions.is_plan_shown))
+    return install_result(app, result, with_steps=not (questions and questions.is_plan_shown))
 
 
 def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> InstallOptions:  # Any: what click parsed
@@ -152,7 +152,7 @@ def _plugin_title(row: dict[str, Any]) -> str:  # Any: a row of the listing
     return " ".join(filter(None, (row["bundle_title"] or row["bundle"], row["bundle_version"])))
 
 
-def _result(app: App, result: InstallResult, *, with_steps: bool) -> Result:
+def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Result:
     store = app.installation.store(result.scope.level)
     rows = [entry_row(result.lock[name], store) for name in result.names]
     data = {

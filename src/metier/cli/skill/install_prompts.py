@@ -61,6 +61,8 @@ class InstallQuestions:
     chosen_targets: tuple[str, ...] | None = None
     """The answer about the agents, to be remembered; None if that was not asked."""
     is_plan_shown: bool = False
+    always_confirm: bool = False
+    """Ask about the plan even if nothing else was asked."""
     _asked: bool = field(default=False)
 
     def ask_scope(self) -> bool:
@@ -104,7 +106,7 @@ class InstallQuestions:
         return answer
 
     def _confirm(self, plan: InstallResult) -> bool:
-        if not self._asked:
+        if not (self._asked or self.always_confirm):
             return True
         with pause_progress():
             for line in step_lines(plan, Terminal.of(sys.stderr), self.app.paths.user_home):
