@@ -30,6 +30,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "skill": {
         "create": ("metier.cli.skill.create:create", "Create a new skill."),
+        "convert": ("metier.cli.skill.convert:convert", "Make skills of rules, commands and prompts."),
         "install": ("metier.cli.skill.install:install", "Install skills from anywhere, or restore the lock."),
         "import": ("metier.cli.skill.import_:import_file", "Install what the lock of another installer pins."),
         "try": ("metier.cli.skill.try_:try_it", "Read, scan and run a skill without installing it."),
@@ -199,7 +200,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
             "Install and update",
             ("try", "install", "import", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage"),
         ),
-        ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
+        ("Write and check", ("create", "convert", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank", "export")),
     ),

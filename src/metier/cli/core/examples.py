@@ -28,6 +28,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "metier skill create fill-forms",
         'metier skill create fill-forms -d "Fills PDF forms. Use when the user has a form to fill."',
     ),
+    "skill convert": (
+        "metier skill convert .cursor/rules/style.mdc --dry-run",
+        "metier skill convert AGENTS.md --section Releases --project",
+    ),
     "skill install": (
         "metier skill install anthropics/skills --skill pdf",
         "metier skill install ./my-skill --target claude-code",

@@ -41,9 +41,7 @@ _FORMATS = [each.value for each in (*ExportFormat, *ForeignLockFormat)]
 
 @command("skill", "export")
 @argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
-@option(
-    "--as", "to", type=Choice(_FORMATS), required=True, help="The format."
-)
+@option("--as", "to", type=Choice(_FORMATS), required=True, help="The format.")
 @option("-o", "--output", metavar="PATH", default="", help="The file or folder to write.  [default: named after the skill]")
 @option("--name", default="", help="The name of a plugin or archive with several skills.")
 @scope_options
