@@ -34,6 +34,7 @@ __all__ = ["ConvertedSkill", "convert_file", "is_convertible"]
 
 _SECTION_FILES = ("agents.md", "claude.md", "gemini.md", "copilot-instructions.md")
 _ENDINGS = (".prompt.md", ".instructions.md", ".mdc", ".md")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 _KEY = re.compile(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
@@ -73,6 +74,8 @@ def convert_file(path: str, data: bytes, *, sections: Sequence[str] = ()) -> tup
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from None
+    if _CONTROL.search(text):
+        raise UsageError(f"{path} has control characters", hint="remove them first; a skill is plain text")
     if name.lower() in _SECTION_FILES:
         return tuple(_sections(path, text, sections))
     if sections:
@@ -155,7 +158,8 @@ def _sections(path: str, text: str, wanted: Sequence[str]) -> Iterator[Converted
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
     """Yields title and body of every section of the second level that has a body."""
-    title, lines = "", []
+    title = ""
+    lines: list[str] = []
     for line, is_code in _with_code(text.split("\n")):
         heading = None if is_code else _HEADING.match(line)
         if heading and len(heading[1]) <= 2:

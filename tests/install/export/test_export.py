@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_a_section_of_agents_md_has_lower_headings_and_keeps_code(tmp_path: Path
     ],
 )
 def test_a_skill_that_breaks_a_rule_of_the_target_is_refused(
-    tmp_path: Path, to: str, options: dict[str, str], words: str
+    tmp_path: Path, to: str, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(RefusedError, match=words) as caught:
         export(tmp_path, to, skill(tmp_path, **options))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -49,7 +49,7 @@ def with_prompts(options: InstallOptions) -> InstallOptions:
     """Adds the questions that every installation has, if there is a terminal to ask them on."""
     if not can_ask():
         return options
-    return replace(options, choose=choose, approve=approve, accept_new=accept_new,
+    return replace(options, choose=choose, complete=complete, approve=approve, accept_new=accept_new,
                    resolve_conflict=resolve_conflict, resolve_version=resolve_version)  # fmt: skip
 
 
@@ -128,6 +128,15 @@ def choose(offered: tuple[FoundSkill, ...]) -> Sequence[FoundSkill]:
     with pause_progress():
         answer = ask_many("Which skills?", choices, least=1)
     return [one for one in offered if (one.path or one.name) in answer]
+
+
+def complete(named: Mapping[str, tuple[str, ...]]) -> bool:
+    """Asks whether to install the skills that the text of others names."""
+    with pause_progress():
+        for name, others in named.items():
+            click.echo(one_line(f"The text of {name} names {', '.join(others)}, which the same source has."), err=True)
+        count = len({other for others in named.values() for other in others})
+        return ask_yes_no(f"Install {'it' if count == 1 else 'them'} too?", default=True)
 
 
 def approve(skills: Sequence[PreparedSkill]) -> bool:

@@ -89,7 +89,7 @@ def _claude_ai(skills: Sequence[SkillToExport], _: str) -> Export:
     # claude.ai takes one skill per upload.
     archives = {f"{skill.name}.zip": pack(_below([skill])) for skill in skills}
     if len(archives) == 1:
-        (path, data), *_ = archives.items()
+        ((path, data),) = archives.items()
         return Export(default_path=path, data=data)
     return Export(default_path="claude-ai", files=_contents(archives))
 

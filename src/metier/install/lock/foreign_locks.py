@@ -18,7 +18,7 @@ from metier.archive import Contents
 from metier.errors import ConfigError, MetierError
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import GitRef, LocalPath, Ref, WellKnown, github, inner_path, is_commit, is_git_ref
-from metier.spec import SKILL_FILE, is_name, read_yaml, to_json
+from metier.spec import SKILL_FILE, Json, is_name, read_yaml, to_json
 from metier.values import dataclass, replace
 
 from .foreign_hashes import folder_hash, tree_id
@@ -66,9 +66,9 @@ def read_foreign_lock(text: str, *, file: str) -> ForeignLock:
     """Reads a lock, whose format follows from its contents. Raises ConfigError."""
     document, base = _document(text, file), os.path.dirname(os.path.abspath(file))
     if "lockfile_version" in document:
-        version = str(document["lockfile_version"])
-        if version not in ("1", "2"):
-            raise _bad(f"it has version {version[:20]!r}; metier reads 1 and 2", file)
+        wanted = str(document["lockfile_version"])
+        if wanted not in ("1", "2"):
+            raise _bad(f"it has version {wanted[:20]!r}; metier reads 1 and 2", file)
         return _read_all(ForeignLockFormat.APM_LOCK, _apm_rows(document, file, base))
     skills, version = document.get("skills"), document.get("version")
     if not isinstance(skills, dict) or version not in (1, 3):
@@ -103,12 +103,17 @@ def render_foreign_lock(
 
 def _document(text: str, file: str) -> dict[str, Any]:
     try:
-        value = json.loads(text) if text.lstrip().startswith("{") else to_json(read_yaml(text).root)
+        value = json.loads(text) if text.lstrip().startswith("{") else _yaml(text)
     except (ValueError, RecursionError, MetierError) as error:
         raise _bad(f"it cannot be parsed: {str(error)[:80]}", file) from error
     if not isinstance(value, dict):
         raise _bad("it is not a lock", file)
     return value
+
+
+def _yaml(text: str) -> Json:
+    root = read_yaml(text).root
+    return None if root is None else to_json(root)
 
 
 _Row = tuple[str, Callable[..., Iterable[LockedRef]], tuple[Any, ...]]
@@ -144,14 +149,15 @@ def _json_ref(name: str, row: object, base: str) -> Iterator[LockedRef]:
 
 
 def _locked(ref: GitRef, name: str, commit: str, pinned: str = "") -> LockedRef:
-    commit = commit if is_commit(commit) else ref.ref if is_commit(ref.ref) else ""
-    at_commit = replace(ref, ref=commit).text if commit else ""
-    return LockedRef(ref=ref.text, name=name, hash=pinned, commit=commit or "", at_commit=at_commit)
+    known = commit if is_commit(commit) else ref.ref if ref.ref and is_commit(ref.ref) else ""
+    at_commit = replace(ref, ref=known).text if known else ""
+    return LockedRef(ref=ref.text, name=name, hash=pinned, commit=known, at_commit=at_commit)
 
 
 def _source(kind: str, source: str, url: str, base: str) -> Ref:
     if kind == "github" and re.fullmatch(r"[\w.-]+/[\w.-]+", source):
-        host, address = github(*source.split("/"), "github.com", source)
+        owner, _, repository = source.partition("/")
+        host, address = github(owner, repository, "github.com", source)
         return GitRef(host=host, url=address)
     if kind == "local" and source:
         return LocalPath(os.path.normpath(os.path.join(base, source)))
