@@ -159,6 +159,16 @@ def test_a_skill_that_the_model_loaded_is_not_repeated_in_the_prompt(root: Path)
     assert '<skill_content name="forms">' in skills.instructions()
 
 
+def test_a_skill_whose_instructions_are_included_is_not_offered_for_loading(root: Path) -> None:
+    skills = Skills(root)
+    before = skills.instructions()
+    skills.session().activate("chart")
+    assert ("<name>chart</name>" in before, "<name>chart</name>" in skills.instructions()) == (True, False)
+    assert "<name>forms</name>" in run_now(skills.instructions_async())
+    skills.session().deactivate("chart")
+    assert skills.instructions() == before
+
+
 def test_dependencies_of_what_the_user_activated_are_in_the_prompt_too(tmp_path: Path) -> None:
     skill_folder(tmp_path, "base", body="The base.")
     skill_folder(tmp_path, "top", head="metadata:\n  dependencies: base", body="The top.")
@@ -289,3 +299,16 @@ def test_a_loop_gets_the_same_instructions_with_or_without_the_cache(tmp_path: P
     first, second, third = asyncio.run(asked())
     assert first == second == Skills(tmp_path).instructions("ann", request="Draw.")
     assert "Ask for the city first." in third, "what the user activated is read, although the catalog was at hand"
+
+
+def test_general_tools_are_offered_if_they_are_wanted(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/a.txt").write_text("alpha\n")
+    assert "run_command" not in names(Skills(root))
+    skills = Skills(root, general_tools=True, workspace=tmp_path / "work")
+    assert {"list_files", "read_file", "search_files", "write_file", "edit_file", "run_command", "run_code"} <= names(skills)
+    assert "1\talpha" in run_now(skills.call("read_file", {"path": "a.txt"})).text
+    assert {"read_output", "stop_command"} <= {tool.name for tool in skills.static_tools()}
+    with pytest.raises(UsageError):
+        Skills(skills.session(), general_tools=True)
+    skills.session().close()

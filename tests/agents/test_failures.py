@@ -191,11 +191,11 @@ def test_an_address_that_does_not_answer_is_not_asked_again() -> None:
     from httpx import ConnectTimeout
     from pydantic_ai.exceptions import ModelConnectionError
 
-    from metier.models.failures import is_temporary
+    from metier.models.library import read_failure
 
     error = ModelConnectionError("gpt-4o", "timed out")
     error.__cause__ = ConnectTimeout("timed out")
-    assert not is_temporary(error)
+    assert not read_failure(error).temporary
 
 
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai-responses:gpt-5", "anthropic:claude-test"])

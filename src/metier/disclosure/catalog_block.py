@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from metier.errors import plural
 
@@ -71,14 +72,20 @@ def render_block(lines: Sequence[CatalogLine], names: Sequence[str], form: Catal
 
 def _render_xml(lines: Sequence[CatalogLine], names: Sequence[str]) -> str:
     parts = ["<available_skills>"]
-    for name, description, location in lines:
-        parts += ["<skill>", f"<name>{escape_xml(name)}</name>"]
-        parts += [f"<description>{escape_xml(description)}</description>"] if description else []
-        parts += [f"<location>{escape_xml(location)}</location>"] if location else []
-        parts.append("</skill>")
+    parts += [_xml_line(line) for line in lines]
     if names:
         parts.append(f"<also_available>{', '.join(map(escape_xml, names))}</also_available>")
     return "\n".join([*parts, "</available_skills>"])
+
+
+# A page is rendered several times until it fits, and again with every turn, mostly of the same lines.
+@lru_cache(maxsize=2_000)
+def _xml_line(line: CatalogLine) -> str:
+    name, description, location = line
+    parts = ["<skill>", f"<name>{escape_xml(name)}</name>"]
+    parts += [f"<description>{escape_xml(description)}</description>"] if description else []
+    parts += [f"<location>{escape_xml(location)}</location>"] if location else []
+    return "\n".join([*parts, "</skill>"])
 
 
 def _render_markdown(lines: Sequence[CatalogLine], names: Sequence[str]) -> str:

@@ -27,10 +27,14 @@ if TYPE_CHECKING:
     from .lock.foreign_locks import ForeignLock, ForeignLockFormat, LockedRef, read_foreign_lock, render_foreign_lock
     from .lock.import_lock import import_lock
     from .lock.lock_file import Lock, LockEntry, Origin
+    from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
+    from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
+    from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
+    from .packages.skill_packages import SkillPackages, SkillPackageStatus, package_changes
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -59,10 +63,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_TARGETS",
+    "NPM_HINT",
+    "UV_HINT",
     "Access",
     "AgentVisibility",
     "AgentsMd",
     "ArchiveFile",
+    "BuiltPackage",
     "CacheSize",
     "Choose",
     "ConfiguredPlugin",
@@ -70,6 +77,8 @@ __all__ = [
     "ConflictAnswer",
     "Cooldown",
     "Edits",
+    "EnvironmentCache",
+    "EnvironmentsSize",
     "Export",
     "ExportFormat",
     "ExportResult",
@@ -103,11 +112,16 @@ __all__ = [
     "LockEntry",
     "LockFetcher",
     "LockVerdict",
+    "LockedPackage",
+    "LockedPackages",
     "LockedRef",
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
     "Origin",
+    "PackageDownloads",
+    "PackageEnvironment",
+    "PackagePrograms",
     "PreparedSkill",
     "Progress",
     "Ref",
@@ -117,6 +131,8 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
+    "SkillPackageStatus",
+    "SkillPackages",
     "SkillStore",
     "SkillToExport",
     "SkillUpdate",
@@ -148,6 +164,7 @@ __all__ = [
     "list_source",
     "not_installed",
     "outdated",
+    "package_changes",
     "parse_header",
     "parse_ref",
     "parse_source_ref",
@@ -240,6 +257,10 @@ if not TYPE_CHECKING:
                 "LockEntry",
                 "Origin",
             ),
+            "metier.install.lock.locked_packages": (
+                "LockedPackage",
+                "LockedPackages",
+            ),
             "metier.install.lock.restore": ("restore",),
             "metier.install.lock.verify": (
                 "LockCondition",
@@ -257,6 +278,19 @@ if not TYPE_CHECKING:
                 "InstallOptions",
                 "HiddenSkill",
                 "InstallResult",
+            ),
+            "metier.install.packages.environments": (
+                "BuiltPackage",
+                "PackageEnvironment",
+                "EnvironmentCache",
+                "EnvironmentsSize",
+                "PackageDownloads",
+            ),
+            "metier.install.packages.programs": ("NPM_HINT", "UV_HINT", "PackagePrograms"),
+            "metier.install.packages.skill_packages": (
+                "SkillPackageStatus",
+                "SkillPackages",
+                "package_changes",
             ),
             "metier.install.prepare": (
                 "PreparedSkill",

@@ -31,7 +31,7 @@ def script(folder: Path, source: str, name: str = "go.sh") -> ScriptRun:
 
 def test_a_run_with_network_access_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="cannot give a script network access") as refused:
-        run_now(ContainerRunner().run(replace(script(tmp_path, "true"), network=True)))
+        run_now(ContainerRunner().run(replace(script(tmp_path, "true"), hosts=("example.com",))))
     assert refused.value.hint == "use the sandbox for it: `metier config set sandbox.runner sandbox`"
 
 

@@ -21,9 +21,19 @@ from metier.install import (
     read_foreign_lock,
 )
 from metier.sources import read_regular
+from metier.values import replace
 
 from .install import install_result
-from .install_common import access_of, access_options, chosen_edits, chosen_scope, fetch_progress, scope_options
+from .install_common import (
+    access_of,
+    access_options,
+    chosen_edits,
+    chosen_scope,
+    fetch_progress,
+    prepare_after,
+    scope_options,
+    with_packages,
+)
 from .install_prompts import InstallQuestions, with_prompts
 
 __all__ = ["import_file"]
@@ -76,7 +86,9 @@ def import_file(
         result = import_lock(lock, install, options, accept_changed=accept_changed)
     if questions and questions.chosen_targets is not None and result.done:
         app.installation.remember_targets(questions.chosen_targets)
-    return install_result(app, result, with_steps=not (questions and questions.is_plan_shown))
+    prepared, notes = prepare_after(app, result, offline=offline, can_ask=questions is not None)
+    result = replace(result, notes=(*result.notes, *notes))
+    return with_packages(install_result(app, result, with_steps=not (questions and questions.is_plan_shown)), prepared)
 
 
 def _read(app: App, file: str) -> str:
