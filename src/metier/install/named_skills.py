@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable
 
 from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Manifest, split_document
@@ -39,4 +40,4 @@ def install_command(asked: str, names: Iterable[str], access: Access) -> str:
     """Returns the command that installs these skills from the source that was asked for."""
     ref = parse_ref(asked, aliases=("r9s", *(source.name for source in access.sources)))
     text = replace(ref, skill=None).text if isinstance(ref, GitRef | WellKnown) else asked
-    return f"metier skill install {text} " + " ".join(f"--skill {name}" for name in names)
+    return f"metier skill install {shlex.quote(text)} " + " ".join(f"--skill {name}" for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -81,6 +82,22 @@ def test_claude_code_loads_the_plugin_and_the_model_sees_the_skill(tmp_path: Pat
     words = [str(program_file("claude-code")), "plugin", "validate", str(plugin)]
     checked = subprocess.run(words, env=home.environment, capture_output=True, text=True, check=False, timeout=120)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_codex_installs_the_agent_plugin_and_the_model_sees_the_skill(tmp_path: Path, skill: str, model: ModelServer) -> None:
+    export(tmp_path, skill, ExportFormat.AGENT_PLUGIN, "market/plugins/pdf-forms")
+    market = {"name": "team", "plugins": [{"name": "pdf-forms", "source": {"source": "local", "path": "./plugins/pdf-forms"}}]}
+    (tmp_path / "market/.agents/plugins").mkdir(parents=True)
+    (tmp_path / "market/.agents/plugins/marketplace.json").write_text(json.dumps(market))
+    home = AgentHome("codex", tmp_path / "home", model)
+    for words in (["marketplace", "add", str(tmp_path / "market")], ["add", "pdf-forms@team"]):
+        command = [str(program_file("codex")), "plugin", *words]
+        done = subprocess.run(command, env=home.environment, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+    home.ask("why is the sky blue?")
+    assert DESCRIPTION in home.requests()
+    installed = metier(tmp_path, "skill", "install", "./market", "--yes", "--target", "none")
+    assert (installed / "pdf-forms/SKILL.md").read_bytes() == (Path(skill) / "SKILL.md").read_bytes()
 
 
 def test_npx_skills_takes_the_static_folder_from_a_plain_file_server(tmp_path: Path, skill: str, site: str) -> None:

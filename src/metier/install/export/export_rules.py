@@ -44,9 +44,7 @@ def _claude_ai(name: str, manifest: Manifest, files: Contents) -> Iterator[str]:
         raise _refusal(name, "has an XML tag in its description, which claude.ai refuses", "write the description without tags")
     if manifest.extra:
         keys = ", ".join(sorted(manifest.extra))
-        raise _refusal(
-            name, f"has keys that claude.ai refuses: {keys}", "move them below `metadata`; `metier skill fix` moves some"
-        )
+        raise _refusal(name, f"has keys that claude.ai refuses: {keys}", "move them below `metadata`, as text")
     if len(manifest.description) > _CLAUDE_AI_DESCRIPTION:
         yield (
             f"{name}: the description has {len(manifest.description)} characters; claude.ai's help page allows "
