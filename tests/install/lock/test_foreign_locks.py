@@ -170,3 +170,20 @@ def test_import_says_what_is_wrong_with_a_file(shell: Shell) -> None:
     shell("skill", "import", "gone.json").failed(3, "gone.json does not exist")
     (shell.project / "x.json").write_text("{}")
     shell("skill", "import", "x.json").failed(2, "neither skills-lock.json")
+
+
+def test_npms_skills_restores_from_the_lock_that_we_write(tmp_path: Path, shell: Shell) -> None:
+    folder = tmp_path / "source/skills/pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("pdf"))
+    assert shell("skill", "install", str(tmp_path / "source"), "--target", "none").code == 0
+    shell("skill", "export", "--as", "skills-lock", "-o", "skills-lock.json").ok()
+    before = json.loads((shell.project / "skills-lock.json").read_text())["skills"]["pdf"]
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "DISABLE_TELEMETRY": "1", "CI": "1"}
+    words = [node_program("skills"), "experimental_install"]
+    subprocess.run(
+        words, cwd=shell.project, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=120
+    )
+    assert (shell.project / ".agents/skills/pdf/SKILL.md").read_text() == skill_text("pdf")
+    after = json.loads((shell.project / "skills-lock.json").read_text())["skills"]["pdf"]
+    assert after["computedHash"] == before["computedHash"]

@@ -58,8 +58,7 @@ def export_folders(
 def read_skill_to_export(folder: str) -> tuple[SkillToExport, tuple[str, ...]]:
     """Returns a skill with the files that `publish` would take, and the paths that are left out. Refuses secrets."""
     # Imported here: the ignore rules need a library.
-    from metier.registry.client import select_files
-    from metier.registry.domain.secrets import find_secrets
+    from metier.registry.client import find_secrets, select_files
 
     name = os.path.basename(folder.rstrip("/"))
     selected = select_files(folder)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from metier.archive import Contents
-from metier.errors import RefusedError
+from metier.errors import RefusedError, plural
 from metier.spec import SKILL_FILE, Manifest
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def refuse_unfit(name: str, manifest: Manifest, files: Contents, to: ExportForma
 
 def _claude_ai(name: str, manifest: Manifest, files: Contents) -> Iterator[str]:
     if files.size > _CLAUDE_AI_BYTES:
-        raise _refusal(name, f"has {files.size:,} bytes; claude.ai takes 30 MB", "move large files out of the skill")
+        raise _refusal(name, f"has {plural(files.size, 'byte')}; claude.ai takes 30 MB", "move large files out of the skill")
     if word := next((word for word in _CLAUDE_AI_WORDS if word in name), None):
         raise _refusal(name, f"has the reserved word {word!r} in its name, which claude.ai refuses", "rename the skill")
     if _MARKUP.search(manifest.description):
@@ -47,7 +47,7 @@ def _claude_ai(name: str, manifest: Manifest, files: Contents) -> Iterator[str]:
         raise _refusal(name, f"has keys that claude.ai refuses: {keys}", "move them below `metadata`, as text")
     if len(manifest.description) > _CLAUDE_AI_DESCRIPTION:
         yield (
-            f"{name}: the description has {len(manifest.description)} characters; claude.ai's help page allows "
+            f"{name}: the description has {plural(len(manifest.description), 'character')}; claude.ai's help page allows "
             f"{_CLAUDE_AI_DESCRIPTION}, and its API 1,024"
         )
 
@@ -60,9 +60,13 @@ def _agent_plugin(name: str, manifest: Manifest, _: Contents) -> Iterator[str]:
 
 def _well_known(name: str, _: Manifest, files: Contents) -> Iterator[str]:
     if files.size > _WELL_KNOWN_BYTES:
-        raise _refusal(name, f"has {files.size:,} bytes; clients of a static index take 50 MB", "move large files out of it")
+        raise _refusal(
+            name, f"has {plural(files.size, 'byte')}; clients of a static index take 50 MB", "move large files out of it"
+        )
     if len(files.members) > _WELL_KNOWN_FILES:
-        raise _refusal(name, f"has {len(files.members):,} files; clients of a static index take 1,000", "pack some of them")
+        raise _refusal(
+            name, f"has {plural(len(files.members), 'file')}; clients of a static index take 1,000", "pack some of them"
+        )
     yield from ()
 
 
