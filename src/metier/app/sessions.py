@@ -128,11 +128,18 @@ class Sessions:
     def runner(self) -> Runner | ContainerRunner:
         return self.runner_with(None)
 
-    def runner_with(self, interpreters: Interpreters | None) -> Runner | ContainerRunner:
+    @property
+    def uses_containers(self) -> bool:
+        """Returns True if scripts run in containers, which have no workspace and run no general tools."""
         from metier.config import one_of
-        from metier.runtime import IsolationLevel, Runner, RunnerKind
+        from metier.runtime import RunnerKind
 
-        if one_of(self.settings, "sandbox.runner", RunnerKind) is RunnerKind.CONTAINER:
+        return one_of(self.settings, "sandbox.runner", RunnerKind) is RunnerKind.CONTAINER
+
+    def runner_with(self, interpreters: Interpreters | None) -> Runner | ContainerRunner:
+        from metier.runtime import IsolationLevel, Runner
+
+        if self.uses_containers:
             return self.container_runner(interpreters)
         runner = Runner(interpreters=interpreters)
         require = self.options().limits.require

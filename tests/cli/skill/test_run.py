@@ -101,6 +101,7 @@ def test_a_script_runs_in_a_container_if_the_settings_say_so(shell: Shell, tmp_p
     ran = shell("skill", "run", "tool", "go", "--json", "--stdin", "--", "3", "a b", stdin=str(tmp_path / "in"), PATH=PATH)
     assert (ran.data["exit_code"], ran.data["stdout"]) == (3, '[["3", "a b"], "given"]\n')
     assert (ran.data["isolation"]["level"], ran.data["isolation"]["engine"]) == ("namespace", "podman")
+    assert ran.data["workspace"] is None
     shell("config", "set", "policy.network", "allow")
     shell("skill", "run", "tool", "go", "--network", "example.com", PATH=PATH).failed(
         5, "the container runner cannot give a script network access"

@@ -23,7 +23,7 @@ from .seccomp import this_architecture
 if TYPE_CHECKING:
     from metier.runtime.network.run_network import RunNetwork
 
-__all__ = ["OVERLAY_ERROR", "SandboxFeatures", "plan_run"]
+__all__ = ["OVERLAY_ERROR", "SandboxFeatures", "plain_request", "plan_run"]
 
 OVERLAY_ERROR = "OverlayError: "
 """A report that begins so is about the mount of the workspace; the script has not run."""
@@ -47,6 +47,11 @@ class SandboxFeatures:
         return self.temporary or os.path.realpath(tempfile.gettempdir())
 
 
+def plain_request() -> dict[str, object]:
+    """Returns the parts of a request that only some runs have, for a run without them: workspace, network, packages, log."""
+    return {"overlay": {}, "written": "", "kept": [0, 0], "ports": [], "root_files": [], "node_modules": "", "log": ""}
+
+
 def plan_run(
     features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
     network: RunNetwork | None = None,
@@ -65,6 +70,7 @@ def plan_run(
     limits = run.limits
     files = network.files if network else []
     request: dict[str, object] = {
+        **plain_request(),
         "level": level.value,
         "argv": words,
         "environment": system.environment(
@@ -79,9 +85,6 @@ def plan_run(
         "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
         "folder": run.folder if run.code is None else "",
         "start": run.folder or scratch,
-        "overlay": {},
-        "written": "",
-        "kept": [0, 0],
         "script_path": path,
         "script": data,
         "base": base,
