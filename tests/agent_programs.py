@@ -16,7 +16,7 @@ import pytest
 
 from metier.testing import ModelServer
 
-__all__ = ["PROGRAMS", "AgentHome", "program_file"]
+__all__ = ["PROGRAMS", "AgentHome", "node_program", "program_file"]
 
 _FOLDER = Path(__file__).parent / "hosts" / "programs" / "node_modules" / ".bin"
 _SECONDS = 180
@@ -98,6 +98,13 @@ def program_file(agent: str) -> Path:
     return file
 
 
+def node_program(name: str) -> str:
+    """Returns the path of another program of that folder, such as npm's `skills`."""
+    if not (_FOLDER / name).exists():
+        pytest.skip(f"{name} is not installed (npm ci in tests/hosts/programs)")
+    return str(_FOLDER / name)
+
+
 @dataclass
 class AgentHome:
     """An empty home for one agent, and a project in it."""
@@ -123,9 +130,9 @@ class AgentHome:
         given = PROGRAMS[self.agent].environment(self.model)
         return {"HOME": str(self.folder), "PATH": path, "LC_ALL": "C.UTF-8", **given, **self.variables}
 
-    def ask(self, prompt: str) -> str:
+    def ask(self, prompt: str, *options: str) -> str:
         """Runs the program with one prompt and returns what it printed."""
-        words = [str(program_file(self.agent)), *PROGRAMS[self.agent].command[1:], prompt]
+        words = [str(program_file(self.agent)), *PROGRAMS[self.agent].command[1:], prompt, *options]
         done = subprocess.run(
             words, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=_SECONDS, check=False,

@@ -69,6 +69,15 @@ class LocalSkills:
         return RemoteServers(table, cache=self.paths.cache("mcp"), environment=self.environment)
 
     @cached_property
+    def configured_servers(self) -> frozenset[str]:
+        """The MCP servers that metier or a client on this machine is configured with, by name."""
+        from metier.mcp import configured_servers
+
+        ours = self.settings["skills.mcp"].value
+        others = configured_servers(home=self.paths.user_home, folder=self.paths.folder, environment=self.environment)
+        return others | frozenset(ours if isinstance(ours, dict) else ())
+
+    @cached_property
     def machine(self) -> LocalMachine:
         from metier.sources import LocalMachine
 

@@ -9,6 +9,7 @@ from .needs import Environment, Needs, encoded_needs, missing_needs, read_compat
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .compatibility import Requirement, missing_requirements, read_requirements
+    from .references import References, missing_references, read_references
 
 __all__ = [
     "Catalog",
@@ -18,6 +19,7 @@ __all__ = [
     "Needs",
     "Offer",
     "OfferFlag",
+    "References",
     "Requirement",
     "Source",
     "SourceOffers",
@@ -25,17 +27,23 @@ __all__ = [
     "encoded_needs",
     "merge",
     "missing_needs",
+    "missing_references",
     "missing_requirements",
     "offer_from_fields",
     "offer_from_parse",
     "offer_from_report",
     "read_compatibility",
     "read_globs",
+    "read_references",
     "read_requirements",
 ]
 
 if not TYPE_CHECKING:
     # Only pages about one skill read these.
     __getattr__, _ = lazy_exports(
-        __name__, {"metier.catalog.compatibility": ("Requirement", "missing_requirements", "read_requirements")}
+        __name__,
+        {
+            "metier.catalog.compatibility": ("Requirement", "missing_requirements", "read_requirements"),
+            "metier.catalog.references": ("References", "missing_references", "read_references"),
+        },
     )

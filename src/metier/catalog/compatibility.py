@@ -15,7 +15,7 @@ from metier.lazy import lazy_pattern
 
 from .needs import Environment
 
-__all__ = ["Requirement", "missing_requirements", "read_requirements"]
+__all__ = ["Requirement", "known_programs", "missing_requirements", "read_requirements"]
 
 # Each name, in lower case, with the programs of which one must be on PATH.
 _PROGRAMS: dict[str, tuple[str, ...]] = {
@@ -70,6 +70,11 @@ class Requirement(NamedTuple):
     """The lowest version; empty for any."""
     package: str = ""
     """The name of a Python package; empty for a program."""
+
+
+def known_programs() -> frozenset[str]:
+    """Returns the programs of all packages in the table."""
+    return frozenset(program for programs in _PROGRAMS.values() for program in programs)
 
 
 def read_requirements(text: str) -> tuple[Requirement, ...]:

@@ -16,7 +16,7 @@ from typing import Protocol
 from metier.lazy import lazy_pattern
 from metier.values import dataclass, replace
 
-__all__ = ["Environment", "Needs", "encoded_needs", "missing_needs", "read_compatibility"]
+__all__ = ["Environment", "Needs", "encoded_needs", "known_commands", "missing_needs", "read_compatibility"]
 
 _SYSTEMS = {
     "linux": "linux",
@@ -89,6 +89,11 @@ class Needs:
             python=tuple(python) if python else None,
             systems=tuple(systems),
         )
+
+
+def known_commands() -> frozenset[str]:
+    """Returns the programs that a text may ask for by name."""
+    return _COMMANDS
 
 
 class Environment(Protocol):

@@ -14,7 +14,7 @@ import click
 
 from metier import __version__
 from metier.app import App
-from metier.catalog import Source, State
+from metier.catalog import Entry, Source, State
 from metier.errors import MetierError
 from metier.install import NPM_HINT, UV_HINT, Leftover, ScopeLevel, find_leftovers
 from metier.install import repair as repair_scope
@@ -253,8 +253,16 @@ def _skills(app: App) -> Iterator[DoctorCheck]:
                 f"{entry.state}: {entry.reason}",
                 f"`metier skill show {entry.name}`" if entry.state is State.SKIPPED else "",
             )
-        elif entry.state is State.ENABLED and (missing := missing_for(app, entry.manifest)):
+        elif entry.state is State.ENABLED and (missing := _missing(app, entry)):
             yield DoctorCheck(entry.name, "warning", f"enabled, but this machine may lack: {', '.join(missing)}")
+
+
+def _missing(app: App, entry: Entry) -> tuple[str, ...]:
+    try:
+        body = "" if entry.source is Source.MCP else load(app.skills.files_of(entry)).instructions
+    except MetierError:
+        body = ""
+    return missing_for(app, entry.manifest, body)
 
 
 def _project(app: App) -> DoctorCheck:

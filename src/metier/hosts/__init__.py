@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts, expand_folder
     from .prompt_hooks import PROMPT_HOOKS, PromptHook
+    from .rule_files import ConvertedSkill, convert_file, is_convertible
 
 __all__ = [
     "HOSTS",
@@ -15,10 +16,13 @@ __all__ = [
     "HOST_VARIABLES",
     "PROMPT_HOOKS",
     "SHARED_FOLDER",
+    "ConvertedSkill",
     "Host",
     "PromptHook",
+    "convert_file",
     "detect_hosts",
     "expand_folder",
+    "is_convertible",
 ]
 
 # Here and not computed from the table: a cached listing compares these variables and imports nothing else.
@@ -41,5 +45,6 @@ if not TYPE_CHECKING:
         {
             "metier.hosts.known_hosts": ("HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts", "expand_folder"),
             "metier.hosts.prompt_hooks": ("PROMPT_HOOKS", "PromptHook"),
+            "metier.hosts.rule_files": ("ConvertedSkill", "convert_file", "is_convertible"),
         },
     )

@@ -10,6 +10,8 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
+    from .export.export_files import ExportResult, export_folders
+    from .export.export_formats import Export, ExportFormat, SkillToExport, export_skills
     from .fetch.cache import CacheSize, SkillCache
     from .fetch.cooldown import Cooldown, read_duration
     from .fetch.credentials import RegistrySource, grant_purpose, parse_header, read_sources
@@ -17,10 +19,13 @@ if TYPE_CHECKING:
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
     from .fetch.repository import FoundSkill, select_skills
+    from .fetch.tree import read_folder
     from .hooks import HookPlace, HookState, hook_command, plan_hook, plan_removal
     from .host_files import HostFileChange, apply_change, read_host_file
     from .installation import install, list_source, parse_source_ref, restore_and_install
     from .jsonc import JsoncError, read_jsonc, with_member
+    from .lock.foreign_locks import ForeignLock, ForeignLockFormat, LockedRef, read_foreign_lock, render_foreign_lock
+    from .lock.import_lock import import_lock
     from .lock.lock_file import Lock, LockEntry, Origin
     from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
@@ -74,12 +79,17 @@ __all__ = [
     "Edits",
     "EnvironmentCache",
     "EnvironmentsSize",
+    "Export",
+    "ExportFormat",
+    "ExportResult",
     "FetchProgress",
     "FetchResult",
     "FetchStage",
     "Fetched",
     "FetchedSkill",
     "Fetcher",
+    "ForeignLock",
+    "ForeignLockFormat",
     "FoundSkill",
     "GitRef",
     "HiddenSkill",
@@ -104,6 +114,7 @@ __all__ = [
     "LockVerdict",
     "LockedPackage",
     "LockedPackages",
+    "LockedRef",
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
@@ -123,6 +134,7 @@ __all__ = [
     "SkillPackageStatus",
     "SkillPackages",
     "SkillStore",
+    "SkillToExport",
     "SkillUpdate",
     "SourceList",
     "SourceRules",
@@ -138,12 +150,15 @@ __all__ = [
     "cached_scan",
     "changes",
     "default_targets",
+    "export_folders",
+    "export_skills",
     "fetch_ref",
     "find_leftovers",
     "grant_purpose",
     "group_by_store",
     "hook_command",
     "ignore_progress",
+    "import_lock",
     "install",
     "is_source_pattern",
     "list_source",
@@ -156,12 +171,15 @@ __all__ = [
     "plan_hook",
     "plan_removal",
     "read_duration",
+    "read_folder",
+    "read_foreign_lock",
     "read_host_file",
     "read_jsonc",
     "read_plugins",
     "read_sources",
     "read_targets",
     "remove",
+    "render_foreign_lock",
     "repair",
     "restore",
     "restore_and_install",
@@ -186,6 +204,8 @@ if not TYPE_CHECKING:
                 "not_installed",
                 "read_plugins",
             ),
+            "metier.install.export.export_files": ("ExportResult", "export_folders"),
+            "metier.install.export.export_formats": ("Export", "ExportFormat", "SkillToExport", "export_skills"),
             "metier.install.fetch.cache": (
                 "CacheSize",
                 "SkillCache",
@@ -214,6 +234,7 @@ if not TYPE_CHECKING:
                 "FoundSkill",
                 "select_skills",
             ),
+            "metier.install.fetch.tree": ("read_folder",),
             "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
             "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),
             "metier.install.jsonc": ("JsoncError", "read_jsonc", "with_member"),
@@ -223,6 +244,14 @@ if not TYPE_CHECKING:
                 "parse_source_ref",
                 "restore_and_install",
             ),
+            "metier.install.lock.foreign_locks": (
+                "ForeignLock",
+                "ForeignLockFormat",
+                "LockedRef",
+                "read_foreign_lock",
+                "render_foreign_lock",
+            ),
+            "metier.install.lock.import_lock": ("import_lock",),
             "metier.install.lock.lock_file": (
                 "Lock",
                 "LockEntry",

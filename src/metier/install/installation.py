@@ -140,7 +140,8 @@ class InstallRun:
         if name and len(choices) != 1:
             raise UsageError(f"--name needs exactly one skill, and {len(choices)} are selected", hint="install them one by one")
         warnings = tuple(warning for _, source in fetched for warning in source.warnings)
-        return self._install(choices, warnings)
+        offered = frozenset(one.name for _, source in fetched for one in source.offered)
+        return self._install(choices, warnings, offered)
 
     def install_plugins(self, plugins: Sequence[ConfiguredPlugin]) -> InstallResult:
         """Installs every skill of each plugin, or the one that the configuration names."""
@@ -200,7 +201,9 @@ class InstallRun:
         same = [entry for entry in lock if entry.identity == identity_of(skill.origin) and not entry.is_extra]
         return same[0].name if len(same) == 1 and same[0].called else None
 
-    def _install(self, choices: Sequence[_Choice], warnings: tuple[str, ...] = ()) -> InstallResult:
+    def _install(
+        self, choices: Sequence[_Choice], warnings: tuple[str, ...] = (), offered: frozenset[str] = frozenset()
+    ) -> InstallResult:
         for one in choices:
             self._refuse_new(one.skill)
         # Two refs may lead to one skill; the first one counts.
@@ -209,6 +212,10 @@ class InstallRun:
         skills = [prepare(one.skill, name=one.name, asked=one.ref, scan=scan) for one in reversed(unique.values())]
         if self.options.dependencies:
             skills = self._with_dependencies(skills, scan)
+            skills, unmet = self._with_named(skills, scan, offered)
+            warnings = (*warnings, *unmet)
+        if self.options.check:
+            self.options.check(skills)
         if self.options.approve and any(skill.needs_review for skill in skills):
             if not self.options.approve(skills):
                 raise RefusedError("the installation was declined", rule="scan", hint="nothing was installed")
@@ -257,6 +264,35 @@ class InstallRun:
                     pending.append(dependency)
         order = in_order(roots, lambda name: known[name].entry.dependencies if name in known else None, present=present)
         return [known[name] for name in order]
+
+    def _with_named(
+        self, skills: list[PreparedSkill], scan: Scan | None, offered: frozenset[str]
+    ) -> tuple[list[PreparedSkill], tuple[str, ...]]:
+        """Adds the skills that the text of these names, if the user agrees; else returns notes about them."""
+        if len(offered) <= len(skills):
+            return skills, ()
+        from .named_skills import install_command, named_skills
+
+        present = {entry.name for entry in self.store.lock()} | set(self.available())
+        named = named_skills(skills, offered=offered, present=present)
+        if not named:
+            return skills, ()
+        by_name = {skill.name: skill for skill in skills}
+        if self.options.complete is None or not self.options.complete(named):
+            return skills, tuple(
+                f"the text of {name} names {', '.join(names)}, which the same source has; "
+                f"install with: {install_command(by_name[name].entry.asked, names, self.access)}"
+                for name, names in named.items()
+            )
+        from .fetch.lock_fetcher import LockFetcher
+
+        fetcher: Fetcher = LockFetcher(self.access)
+        for name, names in named.items():
+            for found in fetcher.beside(by_name[name].entry, names).skills:
+                if found.name not in by_name:
+                    self._refuse_new(found)
+                    by_name[found.name] = prepare(found, scan=scan)
+        return list(by_name.values()), ()
 
     def _apply(self, skills: list[PreparedSkill]) -> tuple[list[PreparedSkill], InstallResult]:
         options = self._with_targets(skills)

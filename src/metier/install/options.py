@@ -85,6 +85,11 @@ class InstallOptions:
     """Picks the agents for these new skills, if `targets` is empty. None: `default_targets`."""
     confirm: Callable[[InstallResult], bool] | None = field(default=None, compare=False)
     """Is given the plan, and decides whether it is carried out. None: it is."""
+    check: Callable[[Sequence[PreparedSkill]], None] | None = field(default=None, compare=False)
+    """Is given all skills before a question is asked or a file is written, and raises to refuse them."""
+    complete: Callable[[Mapping[str, tuple[str, ...]]], bool] | None = field(default=None, compare=False)
+    """Is given skills of the same source that the text of a chosen one names, and decides whether they are installed too.
+    None: a note names them."""
     approve: Callable[[Sequence[PreparedSkill]], bool] | None = field(default=None, compare=False)
     """Decides about skills that need review. None: only blocked skills are refused."""
     accept_new: Callable[[RefusedError], bool] | None = field(default=None, compare=False)
@@ -100,8 +105,15 @@ class InstallOptions:
 
     def without_questions(self) -> InstallOptions:
         return replace(
-            self, choose=None, choose_targets=None, approve=None, confirm=None, resolve_conflict=None, resolve_version=None
-        )
+            self,
+            choose=None,
+            choose_targets=None,
+            complete=None,
+            approve=None,
+            confirm=None,
+            resolve_conflict=None,
+            resolve_version=None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ConfigScope,
         ServerCommand,
         config_file_of,
+        configured_servers,
         metier_server,
         plan_change,
     )
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "metier.mcp.client_config": (
-        "ClientName", "ConfigFile", "ConfigScope", "ServerCommand", "config_file_of", "metier_server", "plan_change",
+        "ClientName", "ConfigFile", "ConfigScope", "ServerCommand", "config_file_of", "configured_servers", "metier_server",
+        "plan_change",
     ),
     "metier.mcp.connections": ("list_entries",),
     "metier.mcp.general_tools": ("served_general_tools",),
@@ -61,6 +63,7 @@ __all__ = [
     "SkillServer",
     "SkillWatcher",
     "config_file_of",
+    "configured_servers",
     "list_entries",
     "metier_server",
     "needs_sdk",

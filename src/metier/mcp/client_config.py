@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from metier.errors import ConfigError, ConflictError
+from metier.errors import ConfigError, ConflictError, MetierError
 from metier.install import HostFileChange, JsoncError, read_host_file, read_jsonc, with_member
 from metier.sources import find_command
 from metier.spec import Json
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 __all__ = [
-    "ClientName", "ConfigFile", "ConfigScope", "ServerCommand", "config_file_of", "metier_server", "plan_change",
+    "ClientName", "ConfigFile", "ConfigScope", "ServerCommand", "config_file_of", "configured_servers", "metier_server",
+    "plan_change",
 ]  # fmt: skip
 
 _OURS = frozenset({"metier", "metier.exe"})
@@ -177,6 +178,30 @@ def config_file_of(
             )
         case _:
             return ConfigFile(file=join(folder, ".codex", "config.toml"), table="mcp_servers")
+
+
+def configured_servers(*, home: str, folder: str, environment: Mapping[str, str]) -> frozenset[str]:
+    """Returns the names of the servers in the configuration of every known client. A file that cannot be read has none."""
+    found: set[str] = set()
+    for client in ClientName:
+        for scope in ConfigScope:
+            place = config_file_of(client, scope, home=home, folder=folder, environment=environment)
+            found |= _server_names(place)
+    return frozenset(found)
+
+
+def _server_names(place: ConfigFile) -> set[str]:
+    import tomllib
+
+    try:
+        text = (read_host_file(place.file, None) or "").lstrip(_BYTE_ORDER_MARK)
+        value: object = {}
+        if text.strip():
+            value = tomllib.loads(text) if place.file.endswith(".toml") else read_jsonc(text)
+    except (OSError, ValueError, JsoncError, MetierError):
+        return set()
+    table = value.get(place.table) if isinstance(value, dict) else None
+    return set(table) if isinstance(table, dict) else set()
 
 
 def _code_folder(home: str, environment: Mapping[str, str]) -> str:

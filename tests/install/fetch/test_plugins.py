@@ -103,3 +103,64 @@ def test_a_file_that_is_not_a_json_object_is_a_problem(data: bytes) -> None:
     for name in ("market", "plugin"):
         (found,) = bundles(tree("skills/x", **{name: data}))
         assert found.problems
+
+
+@pytest.mark.parametrize(
+    ("file", "skills"),
+    [
+        (".codex-plugin/plugin.json", "./extra/"),
+        (".cursor-plugin/plugin.json", "extra"),
+        (".cursor-plugin/plugin.json", ["./extra"]),
+    ],
+)
+def test_plugins_of_codex_and_cursor_are_read(file: str, skills: object) -> None:
+    manifest = {"name": "p", "version": "1.2.0", "skills": skills, "interface": {"displayName": "P Tools"}}
+    found = only("extra/y", "skills/x", **{file: manifest})
+    assert (found.name, found.version, found.title, found.skills) == ("p", "1.2.0", "P Tools", ("extra/y", "skills/x"))
+
+
+@pytest.mark.parametrize("path", ["../a", "/abs", "./../../x", "C:\\x", "~/x", "a\\..\\b", 5, "--flag"])
+@pytest.mark.parametrize("file", [".codex-plugin/plugin.json", ".cursor-plugin/plugin.json"])
+def test_their_paths_cannot_leave_the_repository_either(file: str, path: object) -> None:
+    found = only("skills/x", **{file: {"name": "p", "skills": [path]}})
+    assert found.skills == ("skills/x",)
+    assert len(found.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        (".agents/plugins/marketplace.json", {"source": "local", "path": "./plugins/a"}),
+        (".agents/plugins/marketplace.json", "./plugins/a"),
+        (".cursor-plugin/marketplace.json", "plugins/a"),
+    ],
+)
+def test_marketplaces_of_codex_and_cursor_are_read(file: str, source: object) -> None:
+    own = {"plugins/a/.codex-plugin/plugin.json": {"name": "a", "version": "3.0.0"}}
+    (found,) = bundles(tree("plugins/a/skills/x", **{file: {"plugins": [{"name": "a", "source": source}]}}, **own))
+    assert (found.name, found.version, found.skills) == ("a", "3.0.0", ("plugins/a/skills/x",))
+
+
+@pytest.mark.parametrize("source", [{"source": "local", "path": "../up"}, "/etc", {"source": "local", "path": "./a/../../b"}])
+def test_a_marketplace_source_outside_the_repository_is_a_problem(source: object) -> None:
+    market = {"plugins": [{"name": "a", "source": source}]}
+    (found,) = bundles(tree("skills/x", **{".agents/plugins/marketplace.json": market}))
+    assert found.skills == ()
+    assert found.problems
+
+
+def test_the_draft_of_the_standard_has_a_title_and_an_icon() -> None:
+    schema = AGENT_PLUGINS_SCHEMA.replace("1.0.0", "1.1.0")
+    found = only("skills/x", agent={"$schema": schema, "name": "p", "displayName": "Tools", "icon": "../../out.png"})
+    assert (found.title, found.skills, found.problems) == ("Tools", ("skills/x",), ())
+    wrong = only("skills/x", agent={"$schema": schema, "name": "p", "version": 2})
+    assert wrong.skills == ()
+    assert "'version' has the wrong type" in wrong.problems[0]
+
+
+def test_other_parts_are_named() -> None:
+    found = only(
+        "skills/x", plugin={"name": "p", "mcpServers": {"a": {}}},
+        **{"commands/go.md": b"go", "hooks/hooks.json": b"{}", "rulesets/x.txt": b""},
+    )  # fmt: skip
+    assert found.parts == ("commands", "hooks", "MCP servers")

@@ -32,12 +32,15 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "skill": {
         "create": ("metier.cli.skill.create:create", "Create a new skill."),
+        "convert": ("metier.cli.skill.convert:convert", "Make skills of rules, commands and prompts."),
         "install": ("metier.cli.skill.install:install", "Install skills from anywhere, or restore the lock."),
+        "import": ("metier.cli.skill.import_:import_file", "Install what the lock of another installer pins."),
         "try": ("metier.cli.skill.try_:try_it", "Read, scan and run a skill without installing it."),
         "search": ("metier.cli.skill.search:search", "Search a registry for skills."),
         "info": ("metier.cli.skill.info:info", "Show a skill of a registry."),
         "versions": ("metier.cli.skill.versions:versions", "List all versions of a skill in a registry."),
         "publish": ("metier.cli.skill.publish:publish", "Publish a skill to a registry."),
+        "export": ("metier.cli.skill.export:export", "Export skills as a plugin, an archive, a site or another lock."),
         "yank": ("metier.cli.skill.yank:yank", "Withdraw a version from a registry."),
         "unyank": ("metier.cli.skill.yank:unyank", "Undo a yank."),
         "list": ("metier.cli.skill.list:list_skills", "List every skill on this machine with its state."),
@@ -211,11 +214,11 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
         (
             "Install and update",
-            ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "prepare", "sync", "manage"),
+            ("try", "install", "import", "update", "outdated", "remove", "pin", "unpin", "verify", "prepare", "sync", "manage"),
         ),
-        ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
+        ("Write and check", ("create", "convert", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "optimize")),
-        ("Share", ("search", "info", "versions", "publish", "yank", "unyank")),
+        ("Share", ("search", "info", "versions", "publish", "yank", "unyank", "export")),
     ),
 }
 """The commands of a long help page, by task. Other pages have one list."""

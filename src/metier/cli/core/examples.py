@@ -28,10 +28,15 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "metier skill create fill-forms",
         'metier skill create fill-forms -d "Fills PDF forms. Use when the user has a form to fill."',
     ),
+    "skill convert": (
+        "metier skill convert .cursor/rules/style.mdc --dry-run",
+        "metier skill convert AGENTS.md --section Releases --project",
+    ),
     "skill install": (
         "metier skill install anthropics/skills --skill pdf",
         "metier skill install ./my-skill --target claude-code",
     ),
+    "skill import": ("metier skill import skills-lock.json", "metier skill import ~/.agents/.skill-lock.json --dry-run"),
     "skill try": (
         "metier skill try anthropics/skills --skill pdf",
         "metier skill try ./fill-forms --run fill -- form.pdf",
@@ -40,6 +45,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "skill info": ("metier skill info pdf", "metier skill info team/pdf --json"),
     "skill versions": ("metier skill versions pdf", "metier skill versions team/pdf --json"),
     "skill publish": ("metier skill publish fill-forms --dry-run", "metier skill publish ./fill-forms --public"),
+    "skill export": (
+        "metier skill export fill-forms --as claude-plugin",
+        "metier skill export --as skills-lock -o skills-lock.json",
+    ),
     "skill yank": (
         'metier skill yank pdf@1.2.0 --reason "loses pages"',
         'metier skill yank team/pdf@2.0.0 --reason "withdrawn"',

@@ -34,7 +34,7 @@ from .install_common import (
 )
 from .install_prompts import InstallQuestions, with_prompts
 
-__all__ = ["ACCESS_OPTIONS", "install", "install_refs"]
+__all__ = ["ACCESS_OPTIONS", "install", "install_refs", "install_result"]
 
 ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth", "no_cooldown")
 
@@ -119,7 +119,9 @@ def install_refs(
     if questions and questions.chosen_targets is not None and result.done:
         app.installation.remember_targets(questions.chosen_targets)
     prepared, notes = prepare_after(app, result, offline=access.offline, can_ask=can_ask_packages)
-    shown = _result(app, replace(result, notes=(*result.notes, *notes)), with_steps=not (questions and questions.is_plan_shown))
+    shown = install_result(
+        app, replace(result, notes=(*result.notes, *notes)), with_steps=not (questions and questions.is_plan_shown)
+    )
     return with_packages(shown, prepared)
 
 
@@ -135,7 +137,7 @@ def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> Instal
 
 
 def _listing(sources: Sequence[tuple[str, Fetched]]) -> Result:
-    fields = ("name", "path", "description", "bundle", "problem")
+    fields = ("name", "path", "description", "bundle", "bundle_title", "bundle_version", "problem")
     rows = [
         {"ref": ref, **{field: getattr(one, field) for field in fields}} for ref, source in sources for one in source.offered
     ]
@@ -147,14 +149,21 @@ def _listing(sources: Sequence[tuple[str, Fetched]]) -> Result:
             about = f"! {row['problem']}" if row["problem"] else str(row["description"])
             space = terminal.width - width - 2 if terminal.width else None
             yield f"{terminal.paint(pad(one_line(str(row['name'])), width), 'bold')}  {truncate(one_line(about), space)}"
+        for plugin in dict.fromkeys(_plugin_title(row) for row in rows if row["bundle"]):
+            yield f"From the plugin {one_line(plugin)}"
         for ref in elsewhere:
             yield f"In another repository: {one_line(ref)}"
         yield terminal.paint(f"{plural(len(rows), 'skill')}; install with --skill NAME or --all", "dim")
 
-    return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, pages=True)
+    notes = tuple(dict.fromkeys(one_line(warning) for _, source in sources for warning in source.warnings))
+    return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, notes=notes, pages=True)
 
 
-def _result(app: App, result: InstallResult, *, with_steps: bool) -> Result:
+def _plugin_title(row: dict[str, Any]) -> str:  # Any: a row of the listing
+    return " ".join(filter(None, (row["bundle_title"] or row["bundle"], row["bundle_version"])))
+
+
+def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Result:
     store = app.installation.store(result.scope.level)
     rows = [entry_row(result.lock[name], store) for name in result.names]
     data = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -49,7 +49,7 @@ def with_prompts(options: InstallOptions) -> InstallOptions:
     """Adds the questions that every installation has, if there is a terminal to ask them on."""
     if not can_ask():
         return options
-    return replace(options, choose=choose, approve=approve, accept_new=accept_new,
+    return replace(options, choose=choose, complete=complete, approve=approve, accept_new=accept_new,
                    resolve_conflict=resolve_conflict, resolve_version=resolve_version)  # fmt: skip
 
 
@@ -61,6 +61,8 @@ class InstallQuestions:
     chosen_targets: tuple[str, ...] | None = None
     """The answer about the agents, to be remembered; None if that was not asked."""
     is_plan_shown: bool = False
+    always_confirm: bool = False
+    """Ask about the plan even if nothing else was asked."""
     _asked: bool = field(default=False)
 
     def ask_scope(self) -> bool:
@@ -104,7 +106,7 @@ class InstallQuestions:
         return answer
 
     def _confirm(self, plan: InstallResult) -> bool:
-        if not self._asked:
+        if not (self._asked or self.always_confirm):
             return True
         with pause_progress():
             for line in step_lines(plan, Terminal.of(sys.stderr), self.app.paths.user_home):
@@ -126,6 +128,15 @@ def choose(offered: tuple[FoundSkill, ...]) -> Sequence[FoundSkill]:
     with pause_progress():
         answer = ask_many("Which skills?", choices, least=1)
     return [one for one in offered if (one.path or one.name) in answer]
+
+
+def complete(named: Mapping[str, tuple[str, ...]]) -> bool:
+    """Asks whether to install the skills that the text of others names."""
+    with pause_progress():
+        for name, others in named.items():
+            click.echo(one_line(f"The text of {name} names {', '.join(others)}, which the same source has."), err=True)
+        count = len({other for others in named.values() for other in others})
+        return ask_yes_no(f"Install {'it' if count == 1 else 'them'} too?", default=True)
 
 
 def approve(skills: Sequence[PreparedSkill]) -> bool:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metier.app import App
-from metier.catalog import Entry, Source, State, missing_requirements, read_requirements
+from metier.catalog import (
+    Entry,
+    Source,
+    State,
+    missing_references,
+    missing_requirements,
+    read_compatibility,
+    read_references,
+    read_requirements,
+)
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.entry_rows import count_by_state, entry_row, glyph
@@ -173,7 +182,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     packages = _packages(app, entry) if is_here else []
     manifest = entry.manifest
     needed = _needed(app, held, entry)
-    missing = missing_for(app, manifest)
+    missing = missing_for(app, manifest, body)
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
         **entry_row(entry),
@@ -293,12 +302,19 @@ def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, st
     yield "tokens", f"about {tokens['catalog']:,} in the catalog, {tokens['instructions']:,} when activated"
 
 
-def missing_for(app: App, manifest: Manifest) -> tuple[str, ...]:
-    """Returns the known programs and packages of its `compatibility` that this machine lacks."""
-    if not manifest.compatibility:
-        return ()
+def missing_for(app: App, manifest: Manifest, body: str) -> tuple[str, ...]:
+    """Returns what this machine lacks of what the skill asks for: programs, packages, MCP servers and other skills."""
     machine = app.skills.machine
-    return missing_requirements(read_requirements(manifest.compatibility), machine, machine.version_of)
+    named = read_references(manifest, body)
+    missing = missing_requirements(read_requirements(manifest.compatibility or ""), machine, machine.version_of)
+    # A program that its frontmatter asks for is named there, and once is enough.
+    asked = {command for one in read_requirements(manifest.compatibility or "") for command in one.commands}
+    asked.update((*read_compatibility(manifest.compatibility or "").commands, *manifest.extensions.requires))
+    named = named._replace(commands=tuple(name for name in named.commands if name not in asked))
+    here = {entry.name for entry in app.catalog.entries} if named.skills else set()
+    servers = app.skills.configured_servers if named.servers else frozenset()
+    more = missing_references(named, machine=machine, has_skill=here.__contains__, has_server=servers.__contains__)
+    return (*missing, *more)
 
 
 def _other_keys(manifest: Manifest) -> dict[str, Any]:  # Any: what YAML holds

@@ -16,7 +16,7 @@ from metier.sources import SKIPPED_NAMES
 from metier.spec import SKILL_FILE, ParseResult, Verdict, is_name, parse
 from metier.values import dataclass, field
 
-from .plugins import PluginBundle, bundles
+from .plugins import PluginBundle, bundles, is_manifest
 from .tree import SkillTree
 
 __all__ = ["LEFT_OUT", "FoundSkill", "SkillSearch", "find_skills", "select_skills", "wanted_by_default"]
@@ -46,6 +46,9 @@ class FoundSkill:
     hidden: bool = False
     """It is in the folder of an agent, such as `.claude/skills`."""
     bundle: str = ""
+    """The name of the plugin that it is part of."""
+    bundle_title: str = ""
+    bundle_version: str = ""
     problem: str = ""
     """Why no model could use it."""
 
@@ -69,18 +72,24 @@ def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", ful
     # One round trip for a remote tree.
     tree.prefetch([one for one in tree.nodes if _lists_skills(one, path)][:_MOST])
     packed = bundles(tree, path)
-    owners = {folder: bundle.name for bundle in packed for folder in bundle.skills}
+    owners = {folder: bundle for bundle in reversed(packed) for folder in bundle.skills}
     folders = tuple(_order(tree, path, packed, full_depth))[:_MOST]
     tree.prefetch([_join(folder, SKILL_FILE) for folder in folders])
     parsed: dict[str, ParseResult] = {}
-    found = [_found(tree, folder, owners.get(folder, ""), fallback, parsed) for folder in folders]
+    found = [_found(tree, folder, owners.get(folder), fallback, parsed) for folder in folders]
     visible = {one.name for one in found if not one.hidden}
     return SkillSearch(
         found=tuple(one for one in found if not (one.hidden and one.name in visible)),
-        warnings=tuple(problem for bundle in packed for problem in bundle.problems),
+        warnings=tuple(dict.fromkeys(warning for bundle in packed for warning in (*bundle.problems, *_not_installed(bundle)))),
         elsewhere=tuple(ref for bundle in packed for ref in bundle.elsewhere),
         parsed=parsed,
     )
+
+
+def _not_installed(bundle: PluginBundle) -> Iterator[str]:
+    if bundle.parts:
+        name = bundle.title or bundle.name or "without a name"
+        yield f"the plugin {name} also has {', '.join(bundle.parts)}; only its skills are installed"
 
 
 def select_skills(found: Iterable[FoundSkill], names: Iterable[str]) -> tuple[FoundSkill, ...]:
@@ -161,7 +170,9 @@ def _is_searched(inner: str) -> bool:
     return _NEVER_SEARCHED.isdisjoint(inner.split("/"))
 
 
-def _found(tree: SkillTree, folder: str, bundle: str, fallback: str, parses: dict[str, ParseResult]) -> FoundSkill:
+def _found(
+    tree: SkillTree, folder: str, bundle: PluginBundle | None, fallback: str, parses: dict[str, ParseResult]
+) -> FoundSkill:
     last = folder.rpartition("/")[2]
     manifest = None
     try:
@@ -181,7 +192,9 @@ def _found(tree: SkillTree, folder: str, bundle: str, fallback: str, parses: dic
         declared=declared if declared != name else "",
         internal=bool(manifest) and str(manifest.metadata.get("internal", "")).lower() == "true" if manifest else False,
         hidden=any(part.startswith(".") and part not in _SKILL_SUBFOLDERS for part in folder.split("/")[:-1]),
-        bundle=bundle,
+        bundle=bundle.name if bundle else "",
+        bundle_title=bundle.title if bundle else "",
+        bundle_version=bundle.version if bundle else "",
         problem=problem,
     )
 
@@ -190,9 +203,7 @@ def _lists_skills(path: str, base: str) -> bool:
     folder, _, name = path.rpartition("/")
     if base and not path.startswith(f"{base}/"):
         return False
-    return name == SKILL_FILE or (
-        name in ("marketplace.json", "plugin.json") and (folder == base or folder.endswith(".claude-plugin"))
-    )
+    return name == SKILL_FILE or (is_manifest(path) and (name != "plugin.json" or folder == base or "-plugin" in folder))
 
 
 def _skill_folders(tree: SkillTree, base: str) -> Iterator[str]:

@@ -4,6 +4,8 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from metier.registry.domain.secrets import find_secrets
+
     from .credentials import Logins, SigningKeyFile
     from .file_selection import SelectedFiles, select_files
     from .http_client import RegistryClient, ResponseCache, registry_url
@@ -19,6 +21,7 @@ __all__ = [
     "SearchResult",
     "SelectedFiles",
     "SigningKeyFile",
+    "find_secrets",
     "publish",
     "registry_url",
     "search",
@@ -29,6 +32,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "metier.registry.domain.secrets": ("find_secrets",),
             "metier.registry.client.credentials": ("Logins", "SigningKeyFile"),
             "metier.registry.client.file_selection": ("SelectedFiles", "select_files"),
             "metier.registry.client.http_client": ("RegistryClient", "ResponseCache", "registry_url"),
