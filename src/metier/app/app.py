@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .router import Router
     from .sessions import Sessions
     from .skills import LocalSkills
+    from .transcripts import Transcripts
 
 __all__ = ["App"]
 
@@ -187,3 +188,9 @@ class App:
         from .router import Router
 
         return Router(paths=self.paths, settings=self.settings, environment=self.environment, skills=self.skills)
+
+    @cached_property
+    def transcripts(self) -> Transcripts:
+        from .transcripts import Transcripts
+
+        return Transcripts(paths=self.paths, settings=self.settings, environment=self.environment)
