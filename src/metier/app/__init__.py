@@ -16,11 +16,16 @@ if TYPE_CHECKING:
         update_skills,
     )
     from .model_judge import JudgeCase, ModelJudge
+    from .recent_requests import RecentRequests, RequestTakeovers
+    from .transcripts import Transcripts
 
 __all__ = [
     "App",
     "JudgeCase",
     "ModelJudge",
+    "RecentRequests",
+    "RequestTakeovers",
+    "Transcripts",
     "install_skills",
     "publish_skill",
     "remove_skills",
@@ -39,5 +44,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
                 "update_skills",
             ),
             "metier.app.model_judge": ("JudgeCase", "ModelJudge"),
+            "metier.app.recent_requests": ("RecentRequests", "RequestTakeovers"),
+            "metier.app.transcripts": ("Transcripts",),
         },
     )  # fmt: skip

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .conversations import Conversations
     from .installation import Installation
+    from .recent_requests import RecentRequests
     from .registries import Registries
     from .router import Router
     from .sessions import Sessions
@@ -194,3 +195,9 @@ class App:
         from .transcripts import Transcripts
 
         return Transcripts(paths=self.paths, settings=self.settings, environment=self.environment)
+
+    @cached_property
+    def recent_requests(self) -> RecentRequests:
+        from .recent_requests import RecentRequests
+
+        return RecentRequests(transcripts=self.transcripts, router=self.router, skills=self.skills)

@@ -7,6 +7,7 @@ deleted.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -32,6 +33,7 @@ __all__ = ["Transcripts"]
 T = TypeVar("T")
 _VERSION = 1
 _BATCH = 200
+_SHORTEST_ID = 4
 _SCHEMA = "create table transcript (path text, session text, state text, data text, primary key (path, session)) without rowid"
 
 
@@ -48,6 +50,16 @@ class Transcripts:
     def files(self, agents: Collection[str] = ()) -> list[TranscriptFile]:
         """Returns the sessions of these agents, or of all, the newest first."""
         return find_transcripts(self.paths.user_home, self.environment, agents=agents or TRANSCRIPT_AGENTS)
+
+    def find(self, typed: str, agents: Collection[str] = ()) -> list[TranscriptFile]:
+        """Returns the sessions whose id begins so. Files are named by the id, so few of them are read."""
+        if len(typed) < _SHORTEST_ID:
+            return []
+        near = [one for one in self.files(agents) if typed[:_SHORTEST_ID] in (one.session or os.path.basename(one.path))]
+        return [one for one in near if self._id(one).startswith(typed)]
+
+    def _id(self, file: TranscriptFile) -> str:
+        return file.session or summarize_transcript(file, transcript_events(file)).id
 
     def read(self, *, agents: Collection[str] = (), since: float = 0.0) -> Iterator[Transcript]:
         """Yields the sessions that changed after `since`, the newest first. Nothing is read before the first is asked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from metier.app import App
@@ -98,7 +98,7 @@ def _skill_lines(usage: TranscriptUsage, terminal: Terminal) -> Iterator[str]:
     for name, one in shown:
         drawn = terminal.paint(pad(bar(one.loads, most), BAR_WIDTH), "green")
         where = ", ".join(f"{agent} {count}" for agent, count in sorted(one.agents.items()))
-        last = datetime.fromtimestamp(one.last).strftime("%Y-%m-%d %H:%M") if one.last else "unknown"
+        last = datetime.fromtimestamp(one.last, UTC).astimezone().strftime("%Y-%m-%d %H:%M") if one.last else "unknown"
         yield f"{pad(one_line(name), widest)}  {drawn}  {one.loads:>3} x  {one.tokens:>7,} tokens  last {last}  {where}"
     if len(usage.skills) > _MAX_SKILLS:
         yield terminal.paint(f"{len(usage.skills) - _MAX_SKILLS:,} more skills; use --json for all", "dim")

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         RegistryRef,
         WellKnown,
     )
+    from .refs.secrets import mask_command_secrets
     from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
     from .source_scan import ScannedSkill, scan_folder, scan_ref
@@ -130,6 +131,7 @@ __all__ = [
     "install",
     "is_source_pattern",
     "list_source",
+    "mask_command_secrets",
     "not_installed",
     "outdated",
     "parse_header",
@@ -251,6 +253,7 @@ if not TYPE_CHECKING:
                 "RegistryRef",
                 "WellKnown",
             ),
+            "metier.install.refs.secrets": ("mask_command_secrets",),
             "metier.install.refs.source_rules": (
                 "SourceList",
                 "SourceRules",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from click import option
 
 from metier.app import App
 from metier.cli.core.terminal import Terminal, one_line, shorten
-from metier.errors import NotFoundError, RefusedError, SkillNotFoundError, UsageError
+from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UsageError
 from metier.install import (
     Access,
     Edits,
@@ -42,9 +43,11 @@ __all__ = [
     "scope_options",
     "step_lines",
     "step_row",
+    "takeover_notes",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MOST_TAKEOVERS = 5
 _SIGNS = {
     Verb.INSTALL: ("+", "green"), Verb.UPDATE: ("~", "yellow"), Verb.LINK: ("+", "green"), Verb.COPY: ("+", "green"),
     Verb.SAVE: ("=", "cyan"), Verb.REMOVE: ("-", "red"), Verb.UNLINK: ("-", "red"), Verb.KEEP: (" ", "dim"),
@@ -217,3 +220,19 @@ def access_of(
         offline=offline, headers=headers, insecure=insecure_http, allow_file=allow_file, old_index=allow_old_index,
         full_depth=full_depth,
     )  # fmt: skip
+
+
+def takeover_notes(app: App, names: Sequence[str]) -> tuple[str, ...]:
+    """Says which of the user's requests new or changed skills take from others. Never fails the command."""
+    if not names or not app.settings.boolean("install.compare_requests"):
+        return ()
+    try:
+        has_data = app.transcripts.is_enabled and app.transcripts.files()
+        if not has_data and not any(os.path.isdir(os.path.join(one.folder, "evals")) for one in app.catalog):
+            # The usual case on a new machine, which needs no ranker.
+            return ()
+        sentences = app.recent_requests.takeovers(names, is_quick=True).sentences()
+    except (MetierError, OSError):
+        return ()
+    more = ("`metier skill conflicts` shows the requests",) if sentences else ()
+    return (*map(one_line, sentences[:_MOST_TAKEOVERS]), *more)

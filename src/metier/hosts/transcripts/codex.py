@@ -22,8 +22,19 @@ from .events import (
     TranscriptEvent,
     UserRequest,
 )
-from .records import Record, dict_at, list_at, name_in, number_at, read_records, skills_read_by, text_at, text_of_blocks
-from .records import time_at, user_text
+from .records import (
+    Record,
+    dict_at,
+    list_at,
+    name_in,
+    number_at,
+    read_records,
+    skills_read_by,
+    text_at,
+    text_of_blocks,
+    time_at,
+    user_text,
+)
 
 __all__ = ["CodexReader"]
 

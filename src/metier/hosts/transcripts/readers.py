@@ -72,7 +72,9 @@ def _find(agent: str, home: str, environment: Mapping[str, str]) -> Iterator[Tra
             yield from _files(agent, os.path.join(root, "archived_sessions"), depth=0, ending=".jsonl")
         case "gemini-cli":
             projects = _folders(os.path.join(root, "tmp"))
-            yield from (one for path in projects for one in _files(agent, os.path.join(path, "chats"), depth=0, ending=".jsonl"))
+            yield from (
+                one for path in projects for one in _files(agent, os.path.join(path, "chats"), depth=0, ending=".jsonl")
+            )
         case "opencode":
             data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
             file = os.path.join(data, "opencode", "opencode.db")

@@ -12,7 +12,7 @@ import re
 import stat
 from collections.abc import Iterator
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 from metier.spec import is_name
 
@@ -36,6 +36,8 @@ __all__ = [
 Record = dict[str, Any]  # Any: JSON
 _LONGEST_LINE = 8 << 20
 _LONGEST_REQUEST = 8_000
+_LAST_TIME = 32_503_680_000
+"""The year 3000: a later time is a mistake, and not every calendar function takes it."""
 # One repeated part after each separator, so that a hostile command costs no more than its length.
 _READERS = re.compile(r"(?:^|[;&|\n'\"])[ \t]*(?:cat|head|tail|less|more|bat|nl|type|Get-Content|sed -n)\b[^;&|\n]*")
 _SKILL_FILE = re.compile(r"([^/\\\s'\"]+)[/\\]SKILL\.md\b")
@@ -98,13 +100,16 @@ def time_at(record: Record, *keys: str) -> float:
     """Returns the first of these fields that is a time: ISO text, or a number of seconds or milliseconds."""
     for key in keys:
         value = record.get(key)
+        seconds = 0.0
         if _is_number(value):
-            return value / 1000 if value > 1e11 else float(value)
-        if isinstance(value, str):
+            seconds = value / 1000 if value > 1e11 else float(value)
+        elif isinstance(value, str):
             try:
-                return datetime.fromisoformat(value).timestamp()
+                seconds = datetime.fromisoformat(value).timestamp()
             except (ValueError, OverflowError, OSError):
                 continue
+        if 0 < seconds < _LAST_TIME:
+            return seconds
     return 0.0
 
 
@@ -135,5 +140,5 @@ def skills_read_by(command: str) -> list[str]:
     return list(dict.fromkeys(name for name in _SKILL_FILE.findall(printed) if is_name(name)))
 
 
-def _is_number(value: Any) -> bool:  # Any: JSON
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and -1e15 < value < 1e15
