@@ -167,7 +167,7 @@ def outline_skill(record: SessionRecord, name: SkillName, *, description: str = 
 
 
 async def draft_skill(record: SessionRecord, name: SkillName, model: ChatModel | None, *, description: str = "") -> SkillDraft:
-    """Lets the model write the draft. There is an outline instead if there is no model, it fails, or its answer is not valid."""
+    """Lets the model write the draft. Without a model, or a valid answer of it, there is an outline."""
     if model is None or not record.requests:
         return outline_skill(record, name, description=description)
     try:

@@ -86,7 +86,8 @@ def agent_report_lines(report: AgentReport, terminal: Terminal, *, is_alone: boo
         more = f" and {len(report.unused) - _MAX_UNUSED:,} more" if len(report.unused) > _MAX_UNUSED else ""
         yield f"Never loaded: {', '.join(names)}{more}"
     for agent, cost in report.catalogs.items():
-        yield f"Catalog of {agent}: {plural(cost.skills, 'skill')}, about {plural(cost.tokens, 'token')} in each conversation here"
+        counts = f"{plural(cost.skills, 'skill')}, about {plural(cost.tokens, 'token')}"
+        yield f"Catalog of {agent}: {counts} in each conversation here"
     if usage.skipped:
         yield terminal.paint(f"{plural(usage.skipped, 'record')} of transcripts could not be read", "dim")
 

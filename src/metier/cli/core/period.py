@@ -23,7 +23,7 @@ class SinceType(click.ParamType[float]):
 
     name = "since"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # Any: as click has it
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002  (click's)
         if isinstance(value, float):
             return value
         try:
