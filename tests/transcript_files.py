@@ -31,9 +31,7 @@ def claude_session(
     shown: Sequence[str] | None = None, folder: str = "", more: Sequence[Row | str] = (), time: float = 0,
 ) -> Path:  # fmt: skip
     common = {"sessionId": session, "cwd": folder or str(home), "timestamp": iso(time)}
-    rows: list[Row | str] = [
-        {**common, "type": "user", "message": {"role": "user", "content": text}} for text in requests
-    ]
+    rows: list[Row | str] = [{**common, "type": "user", "message": {"role": "user", "content": text}} for text in requests]
     if shown is not None:
         rows.append({**common, "type": "attachment", "attachment": {"type": "skill_listing", "names": list(shown)}})
     for at, name in enumerate(loads):
@@ -64,7 +62,9 @@ def codex_session(home: Path, session: str, requests: Sequence[str], *, command:
     rows: list[Row] = [{"type": "session_meta", "timestamp": iso(), "payload": {"id": session, "cwd": str(home)}}]
     for text in ("<environment_context>linux</environment_context>", *requests):
         content = [{"type": "input_text", "text": text}]
-        rows.append({"type": "response_item", "timestamp": iso(), "payload": {"type": "message", "role": "user", "content": content}})
+        rows.append(
+            {"type": "response_item", "timestamp": iso(), "payload": {"type": "message", "role": "user", "content": content}}
+        )
     if command:
         call = {"type": "function_call", "name": "exec_command", "arguments": json.dumps({"cmd": command}), "call_id": "1"}
         rows.append({"type": "response_item", "timestamp": iso(), "payload": call})

@@ -13,6 +13,7 @@ from click import option
 from metier.app import App
 from metier.cli.core.terminal import Terminal, one_line, shorten
 from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UsageError
+from metier.hosts.transcripts import has_transcripts
 from metier.install import (
     Access,
     Edits,
@@ -222,14 +223,21 @@ def access_of(
     )  # fmt: skip
 
 
+def _has_requests(app: App, names: Sequence[str]) -> bool:
+    """Looks for transcripts, and for evals of the user's other skills, without any import that an install does not need."""
+    if app.settings.boolean("stats.transcripts") and has_transcripts(app.paths.user_home, app.environment):
+        return True
+    own_roots = (root for root in app.installation.skill_roots if root != app.installation.bundled_dir and os.path.isdir(root))
+    skills = (os.path.join(root, name) for root in own_roots for name in os.listdir(root) if name not in names)
+    return any(os.path.isdir(os.path.join(skill, "evals")) for skill in skills)
+
+
 def takeover_notes(app: App, names: Sequence[str]) -> tuple[str, ...]:
     """Says which of the user's requests new or changed skills take from others. Never fails the command."""
     if not names or not app.settings.boolean("install.compare_requests"):
         return ()
     try:
-        has_data = app.transcripts.is_enabled and app.transcripts.files()
-        if not has_data and not any(os.path.isdir(os.path.join(one.folder, "evals")) for one in app.catalog):
-            # The usual case on a new machine, which needs no ranker.
+        if not _has_requests(app, names):
             return ()
         sentences = app.recent_requests.takeovers(names, is_quick=True).sentences()
     except (MetierError, OSError):

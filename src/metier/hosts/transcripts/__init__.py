@@ -23,7 +23,8 @@ if TYPE_CHECKING:
         TranscriptEvent,
         UserRequest,
     )
-    from .readers import TRANSCRIPT_AGENTS, TranscriptFile, find_transcripts, transcript_events
+    from .places import TRANSCRIPT_AGENTS, has_transcripts, transcript_place
+    from .readers import TranscriptFile, find_transcripts, transcript_events
     from .summary import Transcript, summarize_transcript
     from .usage import AgentSessions, SkillLoads, TranscriptUsage, summarize_loads
 
@@ -46,9 +47,11 @@ __all__ = [
     "TranscriptUsage",
     "UserRequest",
     "find_transcripts",
+    "has_transcripts",
     "summarize_loads",
     "summarize_transcript",
     "transcript_events",
+    "transcript_place",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above
@@ -68,12 +71,8 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
                 "TranscriptEvent",
                 "UserRequest",
             ),
-            "metier.hosts.transcripts.readers": (
-                "TRANSCRIPT_AGENTS",
-                "TranscriptFile",
-                "find_transcripts",
-                "transcript_events",
-            ),
+            "metier.hosts.transcripts.places": ("TRANSCRIPT_AGENTS", "has_transcripts", "transcript_place"),
+            "metier.hosts.transcripts.readers": ("TranscriptFile", "find_transcripts", "transcript_events"),
             "metier.hosts.transcripts.summary": ("Transcript", "summarize_transcript"),
             "metier.hosts.transcripts.usage": ("AgentSessions", "SkillLoads", "TranscriptUsage", "summarize_loads"),
         },

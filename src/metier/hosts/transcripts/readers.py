@@ -7,18 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from metier.hosts.known_hosts import HOSTS
-
 from .claude_code import ClaudeCodeReader
 from .codex import CodexReader
 from .events import BadRecord, TranscriptEvent
 from .gemini_cli import GeminiReader
 from .opencode import find_sessions, session_events
+from .places import TRANSCRIPT_AGENTS, transcript_place
 from .records import open_transcript
 
-__all__ = ["TRANSCRIPT_AGENTS", "TranscriptFile", "find_transcripts", "transcript_events"]
+__all__ = ["TranscriptFile", "find_transcripts", "transcript_events"]
 
-TRANSCRIPT_AGENTS = ("claude-code", "codex", "gemini-cli", "opencode")
 _MOST_FILES = 100_000
 _MOST_FOLDER_BYTES = 4_096
 
@@ -63,22 +61,18 @@ def transcript_events(file: TranscriptFile) -> Iterator[TranscriptEvent]:
 
 
 def _find(agent: str, home: str, environment: Mapping[str, str]) -> Iterator[TranscriptFile]:
-    root = HOSTS[agent].marker_folder(home, environment) or home
+    place = transcript_place(agent, home, environment)
     match agent:
         case "claude-code":
-            yield from _files(agent, os.path.join(root, "projects"), depth=1, ending=".jsonl")
+            yield from _files(agent, place, depth=1, ending=".jsonl")
         case "codex":
-            yield from _files(agent, os.path.join(root, "sessions"), depth=3, ending=".jsonl")
-            yield from _files(agent, os.path.join(root, "archived_sessions"), depth=0, ending=".jsonl")
+            yield from _files(agent, place, depth=3, ending=".jsonl")
+            yield from _files(agent, os.path.join(os.path.dirname(place), "archived_sessions"), depth=0, ending=".jsonl")
         case "gemini-cli":
-            projects = _folders(os.path.join(root, "tmp"))
-            yield from (
-                one for path in projects for one in _files(agent, os.path.join(path, "chats"), depth=0, ending=".jsonl")
-            )
+            for project in _folders(place):
+                yield from _files(agent, os.path.join(project, "chats"), depth=0, ending=".jsonl")
         case "opencode":
-            data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-            file = os.path.join(data, "opencode", "opencode.db")
-            yield from (TranscriptFile(agent, file, key, state, changed) for key, state, changed in find_sessions(file))
+            yield from (TranscriptFile(agent, place, key, state, changed) for key, state, changed in find_sessions(place))
 
 
 def _files(agent: str, folder: str, *, depth: int, ending: str) -> Iterator[TranscriptFile]:
