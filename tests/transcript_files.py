@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["START", "claude_session", "codex_session", "gemini_session", "iso", "opencode_session", "write_lines"]
+__all__ = ["START", "Row", "claude_session", "codex_session", "gemini_session", "iso", "opencode_session", "write_lines"]
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC).timestamp()
 Row = dict[str, Any]  # Any: JSON
@@ -102,12 +102,12 @@ def opencode_session(home: Path, session: str, request: str, *, loads: Sequence[
     at = int(START * 1000)
     db.execute("insert into session values (?, ?, ?, ?)", (session, str(home), at, at))
     tokens = {"input": 20, "output": 2, "cache": {"read": 5, "write": 0}}
-    for number, (role, parts) in enumerate(
-        (
-            ("user", [{"type": "text", "text": f'"{request}"'}]),
-            ("assistant", [{"type": "tool", "tool": "skill", "state": _loaded(name)} for name in loads] or [{"type": "step"}]),
-        )
-    ):
+    loaded: list[Row] = [{"type": "tool", "tool": "skill", "state": _loaded(name)} for name in loads]
+    messages: list[tuple[str, list[Row]]] = [
+        ("user", [{"type": "text", "text": f'"{request}"'}]),
+        ("assistant", loaded or [{"type": "step"}]),
+    ]
+    for number, (role, parts) in enumerate(messages):
         message = {"role": role, **({"tokens": tokens} if role == "assistant" else {})}
         db.execute("insert into message values (?, ?, ?, ?)", (f"{session}{number}", session, at, json.dumps(message)))
         for place, part in enumerate(parts):

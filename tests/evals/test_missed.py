@@ -8,7 +8,7 @@ import pytest
 
 from builders import write_skill
 from metier.catalog import CatalogFilters, Entry, Source
-from metier.evals import AgentLibrary, MissedReport, MissReason, add_queries, find_missed, read_queries
+from metier.evals import SURE_FIT, AgentLibrary, MissedReport, MissReason, add_queries, find_missed, read_queries
 from metier.hosts.transcripts import LoadedBy, SkillLoad, Transcript, UserRequest
 from metier.sources import DiskFiles, LocalMachine, SourceFolder, build_catalog
 
@@ -32,8 +32,8 @@ def session(
     )  # fmt: skip
 
 
-def missed(library: AgentLibrary, *transcripts: Transcript, **options: float) -> MissedReport:
-    return find_missed(transcripts, lambda _: library, **options)
+def missed(library: AgentLibrary, *transcripts: Transcript, fit: float = SURE_FIT) -> MissedReport:
+    return find_missed(transcripts, lambda _: library, fit=fit)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 from metier.errors import MetierError, UsageError, suggested_name
 from metier.hosts.transcripts import ModelText, SkillLoad, StepKind, ToolStep, TranscriptEvent, UserRequest
 from metier.install import mask_command_secrets
-from metier.models import ChatMessage, ChatModel
+from metier.models import ChatMessage, ChatModel, load_messages
 from metier.spec import (
     MAX_DESCRIPTION_LENGTH,
     MemoryFiles,
@@ -27,7 +27,6 @@ from metier.spec import (
 from metier.values import dataclass
 
 from .conversations import Turn
-from .history import load_messages
 
 __all__ = ["SessionRecord", "SkillDraft", "conversation_events", "draft_skill", "outline_skill", "record_session"]
 
@@ -150,9 +149,8 @@ def conversation_events(turns: Iterable[Turn]) -> Iterator[TranscriptEvent]:
         started = turn.started.timestamp()
         yield UserRequest(started, turn.message)
         for message in load_messages(turn.messages):
-            for part in message.parts:
-                if part.part_kind == "tool-call":
-                    yield ToolStep(started, StepKind.COMMAND, f"{part.tool_name} {part.args_as_json_str()}")
+            for call in message.calls:
+                yield ToolStep(started, StepKind.COMMAND, f"{call.tool} {call.arguments}".strip())
         if turn.answer:
             yield ModelText(started, turn.answer)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         update_skills,
     )
     from .model_judge import JudgeCase, ModelJudge
+    from .packages import PreparedPackages
     from .recent_requests import RecentRequests, RequestTakeovers
     from .transcripts import Transcripts
 
@@ -23,6 +24,7 @@ __all__ = [
     "App",
     "JudgeCase",
     "ModelJudge",
+    "PreparedPackages",
     "RecentRequests",
     "RequestTakeovers",
     "Transcripts",
@@ -46,5 +48,6 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
             "metier.app.model_judge": ("JudgeCase", "ModelJudge"),
             "metier.app.recent_requests": ("RecentRequests", "RequestTakeovers"),
             "metier.app.transcripts": ("Transcripts",),
+            "metier.app.packages": ("PreparedPackages",),
         },
     )  # fmt: skip

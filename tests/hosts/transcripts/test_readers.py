@@ -18,7 +18,7 @@ from metier.hosts.transcripts import (
     transcript_events,
 )
 from metier.hosts.transcripts.records import skills_read_by
-from transcript_files import START, claude_session, codex_session, gemini_session, iso, opencode_session, write_lines
+from transcript_files import START, Row, claude_session, codex_session, gemini_session, iso, opencode_session, write_lines
 
 
 def read(home: Path, **environment: str) -> list[Transcript]:
@@ -47,14 +47,22 @@ def test_each_agent_is_read_to_the_same_values(tmp_path: Path) -> None:
 
 def test_broken_unknown_and_hostile_lines_are_counted_and_skipped(tmp_path: Path) -> None:
     huge = '{"type": "user", "message": {"content": "' + "x" * (9 << 20) + '"}}'
-    lines = ["{half", "[1]", "[" * 100_000, huge, {"type": "weather"}, {"type": "user", "message": 7}, {"type": "user"}]
+    lines: list[Row | str] = [
+        "{half",
+        "[1]",
+        "[" * 100_000,
+        huge,
+        {"type": "weather"},
+        {"type": "user", "message": 7},
+        {"type": "user"},
+    ]
     claude_session(tmp_path, "c1", ["fill the form"], more=lines)
     [one] = read(tmp_path)
     assert (one.skipped, len(one.requests)) == (4, 1)
 
 
 def test_fields_of_other_types_are_the_same_as_missing_ones(tmp_path: Path) -> None:
-    rows = [
+    rows: list[Row | str] = [
         {"sessionId": 7, "startTime": 10**30},
         {"id": [], "timestamp": {}, "type": "user", "content": {"text": "x"}},
         {"id": "u", "timestamp": "never", "type": "user", "content": [{"text": "real"}, 5, None]},
