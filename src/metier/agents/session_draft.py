@@ -179,7 +179,7 @@ async def draft_skill(record: SessionRecord, name: SkillName, model: ChatModel |
 
 
 def _read_answer(text: str, name: SkillName, description: str) -> bytes | None:
-    text = mask_command_secrets(text.strip())
+    text = _plain(mask_command_secrets(text.strip()))
     if text.startswith("```"):
         text = text.partition("\n")[2].rpartition("```")[0]
     fixed = fix_skill_file(f"{text.strip()}\n".encode("utf-8", "replace"), folder=name.text).data
@@ -194,7 +194,7 @@ def _read_answer(text: str, name: SkillName, description: str) -> bytes | None:
 
 
 def _description(record: SessionRecord) -> str:
-    request = " ".join(record.requests[0].replace("<", " ").replace(">", " ").split())[:300].rstrip(".!? ")
+    request = " ".join(_plain(record.requests[0]).replace("<", " ").replace(">", " ").split())[:300].rstrip(".!? ")
     return f"Repeats the steps of an earlier session. Use when the user asks for something like: {request}."
 
 

@@ -66,7 +66,7 @@ def missed(
             {"name": name, "folder": rows[0].folder, "missed": len(rows), "requests": [row.data() for row in rows]}
             for name, rows in groups.items()
         ],
-        "written": {file: list(texts) for file, texts in written.items()},
+        "written": [{"file": file, "requests": list(texts)} for file, texts in written.items()],
     }  # fmt: skip
 
     def lines(terminal: Terminal) -> Iterator[str]:
