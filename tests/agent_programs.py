@@ -113,6 +113,8 @@ class AgentHome:
     folder: Path
     model: ModelServer
     variables: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """Options of the program, after the prompt."""
 
     def __post_init__(self) -> None:
         self.project.mkdir(parents=True, exist_ok=True)
@@ -132,7 +134,7 @@ class AgentHome:
 
     def ask(self, prompt: str, *options: str) -> str:
         """Runs the program with one prompt and returns what it printed."""
-        words = [str(program_file(self.agent)), *PROGRAMS[self.agent].command[1:], prompt, *options]
+        words = [str(program_file(self.agent)), *PROGRAMS[self.agent].command[1:], prompt, *self.options, *options]
         done = subprocess.run(
             words, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=_SECONDS, check=False,

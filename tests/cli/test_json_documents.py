@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from builders import write_skill
 from cli.shell import Shell
 from mcp_fake_server import fake_mcp_server
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
+from transcript_files import claude_session
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 QUERIES = (
@@ -86,7 +88,23 @@ def mcp(shell: Shell, *words: str) -> list[Any]:
 def conflicts(shell: Shell) -> list[Any]:
     plants(shell)
     shell.skill("greenery", description="Waters plants in the office. Use when the user says that the plants are dry.")
+    request = "the plants in the office are dry, water the plants"
+    evals = shell.skills / "greenery" / "evals"
+    evals.mkdir()
+    (evals / "eval_queries.json").write_text(json.dumps([{"query": request, "should_trigger": True}]))
+    claude_session(shell.home, "aaaa1111", [request])
     return [shell("skill", "conflicts", "--json").data]
+
+
+def missed(shell: Shell) -> list[Any]:
+    write_skill(shell.home / ".claude" / "skills", "pdf", description="Fills PDF forms. Use when a PDF form is to fill.")
+    claude_session(shell.home, "aaaa1111", ["fill this PDF form"])
+    return [shell("skill", "missed", "--since", "2026-10-20", "--write-evals", "--yes", "--json").data]
+
+
+def learned(shell: Shell) -> list[Any]:
+    claude_session(shell.home, "aaaa1111", ["fill this PDF form"])
+    return [shell("skill", "learn", "--last", "--json").data]
 
 
 def optimized(shell: Shell) -> list[Any]:
@@ -106,6 +124,8 @@ ANSWERS: dict[str, Callable[[Shell], list[Any]]] = {
     "skill test": lambda shell: asked(shell, "skill", "test", "plants"),
     "skill optimize": optimized,
     "skill conflicts": conflicts,
+    "skill missed": missed,
+    "skill learn": learned,
     "mcp install": installed,
     "mcp list": lambda shell: mcp(shell, "list"),
     "mcp refresh": lambda shell: mcp(shell, "refresh"),

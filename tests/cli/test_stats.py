@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.shell import Shell
-from metier.cli.stats import bar, sparkline
+from metier.cli.core.charts import bar, sparkline
 
 
 def test_stats_show_the_usage(shell: Shell) -> None:

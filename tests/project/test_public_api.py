@@ -24,7 +24,7 @@ from tools.environment import find_uv
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "public_api.txt"
 SCRIPT = ROOT / "tests" / "data" / "public_api_script.py"
-PUBLIC_SUBPACKAGES = ("metier.registry.client", "metier.registry.server")
+PUBLIC_SUBPACKAGES = ("metier.hosts.transcripts", "metier.registry.client", "metier.registry.server")
 """Packages inside a package that are public faces themselves."""
 NOT_PUBLIC = {"metier.cli"}
 

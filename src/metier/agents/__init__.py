@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         WarningIssued,
     )
     from .prompt import BASE_INSTRUCTIONS, Prompt, PromptPart
+    from .session_draft import SessionRecord, SkillDraft, conversation_events, draft_skill, outline_skill, record_session
     from .slash_commands import SlashCommand, read_slash_commands
     from .store import AgentStore
     from .turn import TurnLimits
@@ -87,6 +88,14 @@ _EXPORTS = {
         "Prompt",
         "PromptPart",
     ),
+    "metier.agents.session_draft": (
+        "SessionRecord",
+        "SkillDraft",
+        "conversation_events",
+        "draft_skill",
+        "outline_skill",
+        "record_session",
+    ),
     "metier.agents.slash_commands": (
         "SlashCommand",
         "read_slash_commands",
@@ -112,6 +121,8 @@ __all__ = [
     "Prompt",
     "PromptBuilt",
     "PromptPart",
+    "SessionRecord",
+    "SkillDraft",
     "SkillsMatched",
     "SlashCommand",
     "ThinkingText",
@@ -123,11 +134,15 @@ __all__ = [
     "TurnStarted",
     "TurnStatus",
     "WarningIssued",
+    "conversation_events",
     "diff_versions",
+    "draft_skill",
     "fill_instructions",
+    "outline_skill",
     "parse_export",
     "parse_version",
     "read_slash_commands",
+    "record_session",
     "rename_agent",
     "render_export",
     "render_version",

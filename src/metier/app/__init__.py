@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     )
     from .model_judge import JudgeCase, ModelJudge
     from .packages import PreparedPackages
+    from .recent_requests import RecentRequests, RequestTakeovers
+    from .transcripts import Transcripts
 
 __all__ = [
     "App",
     "JudgeCase",
     "ModelJudge",
     "PreparedPackages",
+    "RecentRequests",
+    "RequestTakeovers",
+    "Transcripts",
     "install_skills",
     "publish_skill",
     "remove_skills",
@@ -41,6 +46,8 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
                 "update_skills",
             ),
             "metier.app.model_judge": ("JudgeCase", "ModelJudge"),
+            "metier.app.recent_requests": ("RecentRequests", "RequestTakeovers"),
+            "metier.app.transcripts": ("Transcripts",),
             "metier.app.packages": ("PreparedPackages",),
         },
     )  # fmt: skip

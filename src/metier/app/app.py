@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from .conversations import Conversations
     from .installation import Installation
     from .packages import Packages
+    from .recent_requests import RecentRequests
     from .registries import Registries
     from .router import Router
     from .sessions import Sessions
     from .skills import LocalSkills
+    from .transcripts import Transcripts
     from .workspaces import Workspaces
 
 __all__ = ["App"]
@@ -202,3 +204,15 @@ class App:
         from .router import Router
 
         return Router(paths=self.paths, settings=self.settings, environment=self.environment, skills=self.skills)
+
+    @cached_property
+    def transcripts(self) -> Transcripts:
+        from .transcripts import Transcripts
+
+        return Transcripts(paths=self.paths, settings=self.settings, environment=self.environment)
+
+    @cached_property
+    def recent_requests(self) -> RecentRequests:
+        from .recent_requests import RecentRequests
+
+        return RecentRequests(transcripts=self.transcripts, router=self.router, skills=self.skills)

@@ -52,17 +52,20 @@ class Installation:
         return self.settings.path("skills.plugins_dir") or self.paths.at("plugins")
 
     @property
-    def skill_roots(self) -> tuple[str, ...]:
-        """Folders in which a skill may have the name of an installed one, without the import that `standard_folders` needs."""
+    def bundled_dir(self) -> str:
         import metier.sources
 
-        bundled = os.path.join(os.path.dirname(metier.sources.__file__), "bundled")
+        return os.path.join(os.path.dirname(metier.sources.__file__), "bundled")
+
+    @property
+    def skill_roots(self) -> tuple[str, ...]:
+        """Folders in which a skill may have the name of an installed one, without the import that `standard_folders` needs."""
         shared = [
             os.path.join(folder, name, "skills")
             for folder in (self.paths.user_home, self.paths.folder)
             for name in (".claude", ".agents", ".agent", ".metier")
         ]
-        return (bundled, *shared, os.path.join(self.paths.folder, "skills"), self.user_dir, self.plugins_dir)
+        return (self.bundled_dir, *shared, os.path.join(self.paths.folder, "skills"), self.user_dir, self.plugins_dir)
 
     def scope(self, level: ScopeLevel) -> InstallScope:
         """Returns the folders of the user's, or of this project's, installed skills."""

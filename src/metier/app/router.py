@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from metier.values import dataclass
 
 if TYPE_CHECKING:
+    from metier.catalog import Catalog
     from metier.config import Settings
     from metier.router import HookRecords, RouteSkill, RouteSnapshot
     from metier.sources import SourceFolder
@@ -49,16 +50,26 @@ class Router:
         write_snapshot(file, snapshot, __version__)
         return snapshot
 
+    def visible_catalog(self, host: str, folder: str) -> Catalog:
+        """Returns the skills that an agent can see in a folder; only the user's own if the folder is empty."""
+        from metier.router import visible_folders
+
+        return self._catalog(visible_folders(host, folder, home=self.paths.user_home, environment=self.environment))
+
+    def _catalog(self, folders: Sequence[SourceFolder]) -> Catalog:
+        from metier.sources import MetadataCache, build_catalog
+
+        cache = MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None
+        return build_catalog(
+            folders, filters=self.skills.filters, machine=self.skills.machine, cache=cache, limits=self.skills.limits
+        )
+
     def _index(self, folders: Sequence[SourceFolder]) -> tuple[list[RouteSkill], bytes]:
         from metier.router import RouteSkill
         from metier.selection import Selector
-        from metier.sources import IndexedSkill, MetadataCache, build_catalog
+        from metier.sources import IndexedSkill
 
-        cache = MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None
-        catalog = build_catalog(
-            folders, filters=self.skills.filters, machine=self.skills.machine, cache=cache, limits=self.skills.limits
-        )
-        indexed = [IndexedSkill(entry) for entry in catalog if entry.is_for_models]
+        indexed = [IndexedSkill(entry) for entry in self._catalog(folders) if entry.is_for_models]
         rows = [
             RouteSkill(skill.id, skill.name, skill.digest, dict(skill.triggers) if skill.triggers else None)
             for skill in indexed

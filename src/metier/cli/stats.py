@@ -1,50 +1,76 @@
-"""`metier stats`: usage of skills, with small charts."""
+"""`metier stats`: usage of skills, in metier and in other agents, with small charts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 
 import click
 
 from metier.app import App
+from metier.errors import UsageError
 from metier.runtime import Usage, UsageSummary, complete_id, summarize_usage
 
+from .agent_stats import agent_report, agent_report_lines
+from .core.charts import BAR_WIDTH, bar, sparkline
 from .core.dispatch import command
+from .core.period import agent_option, since_option
 from .core.result import Result
 from .core.terminal import Terminal, cell_width, one_line, pad, plural
 
-__all__ = ["bar", "sparkline", "stats"]
+__all__ = ["stats"]
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
-_PARTS = " ▏▎▍▌▋▊▉█"
-_WIDTH = 24
 _MAX_SKILLS = 20
+_MOST_DAYS = 366
+_DAY = 24 * 3600
 
 
 @command("", "stats")
-@click.option("--session", "session_id", metavar="ID", help="Usage of this session only.")
-@click.option("--days", type=click.IntRange(1, 366), default=14, show_default=True, help="Number of days.")
-def stats(app: App, *, session_id: str | None, days: int) -> Result:
-    """Show usage statistics: activations, tokens given to models, scripts and their time, by skill and by day.
+@click.option("--session", "session_id", metavar="ID", help="Usage of this session of metier only.")
+@click.option("--days", type=click.IntRange(1, _MOST_DAYS), default=14, show_default=True, help="Number of days.")
+@since_option()
+@agent_option
+@click.option("--own", is_flag=True, help="Only metier's own sessions; read no transcripts of other agents.")
+def stats(app: App, *, session_id: str | None, days: int, since: float | None, agents: tuple[str, ...], own: bool) -> Result:
+    """Show usage: activations, tokens given to models, scripts and their time, by skill and by day.
 
-    Usage is recorded on this machine only, as names and numbers.
+    Also reads the transcripts that other agents keep on this machine: which skills were loaded, where, how often and when
+    last; which were never loaded; and what the list of skills costs in each agent. Everything stays on this machine. The
+    setting `stats.transcripts` switches that off.
     """
+    if own and agents:
+        raise UsageError("--own and --agent cannot be used together", hint="use one of them")
+    now = time.time()
+    if since is not None:
+        days = min(_MOST_DAYS, max(1, math.ceil((now - since) / _DAY)))
+    start, today = now - days * _DAY if since is None else since, datetime.now(UTC).date()
     store = app.sessions.store
     session = (complete_id(session_id, (each.id for each in store.sessions())) or session_id) if session_id else None
-    rows = store.usage(session)
-    summary = summarize_usage(rows, today=datetime.now(UTC).date(), days=days)
+    summary = summarize_usage(store.usage(session), today=today, days=days)
     data = {
         "days": days,
         "total": asdict(summary.total),
         "skills": {name: asdict(usage) for name, usage in summary.by_skill.items() if name},
         "by_day": {day: asdict(usage) for day, usage in summary.by_day.items()},
     }
-    return Result(data=data, lines=lambda terminal: _lines(summary, terminal))
+    report = None
+    if not own and session is None and app.transcripts.is_enabled:
+        report = agent_report(app, agents, since=start, today=today, days=days, activated=summary.by_skill)
+        data["agents"] = report.data()
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        if not agents:
+            yield from _own_lines(summary, terminal)
+        if report:
+            yield from agent_report_lines(report, terminal, is_alone=bool(agents))
+
+    return Result(data=data, lines=lines, pages=True)
 
 
-def _lines(summary: UsageSummary, terminal: Terminal) -> Iterator[str]:
+def _own_lines(summary: UsageSummary, terminal: Terminal) -> Iterator[str]:
     total, daily = summary.total, list(summary.by_day.values())
     if total == Usage():
         yield f"No usage in the last {plural(len(daily), 'day')}"
@@ -64,22 +90,8 @@ def _lines(summary: UsageSummary, terminal: Terminal) -> Iterator[str]:
     widest = max((cell_width(one_line(name)) for name, _ in named), default=0)
     most = max((usage.tokens for _, usage in named), default=0)
     for name, usage in named[:_MAX_SKILLS]:
-        drawn = terminal.paint(pad(bar(usage.tokens, most), _WIDTH), "green")
+        drawn = terminal.paint(pad(bar(usage.tokens, most), BAR_WIDTH), "green")
         counts = f"{usage.tokens:>7,} tokens  {usage.activations:>3} x  {usage.runs:>3} runs  {usage.seconds:.1f} s"
         yield f"{pad(one_line(name), widest)}  {drawn}  {counts}"
     if len(named) > _MAX_SKILLS:
         yield terminal.paint(f"{len(named) - _MAX_SKILLS:,} more skills; use --json for all", "dim")
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Returns one character for each value; a day without usage is a dot."""
-    most = max(values, default=0)
-    return "".join("·" if value <= 0 else _BLOCKS[min(7, int(value / most * 8 - 1e-9))] for value in values)
-
-
-def bar(value: float, most: float, width: int = _WIDTH) -> str:
-    """Returns a bar with a resolution of an eighth of a character. A value above 0 has at least the thinnest bar."""
-    if value <= 0 or most <= 0:
-        return ""
-    eighths = max(1, round(value / most * width * 8))
-    return "█" * (eighths // 8) + _PARTS[eighths % 8].strip()

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from .interpreters import interpreters_with
     from .judges import judge_factory
     from .junit import junit_tests, junit_triggers
+    from .missed import SURE_FIT, AgentLibrary, MissedReport, MissedRequest, MissReason, find_missed, is_ranked_request
     from .model_judge import ModelTriggerJudge, NamedDescription
     from .optimize import Candidate, OptimizeResult, SkillOptimization, optimize_description, optimize_skill
     from .outputs import OutputEval, OutputReport, run_outputs
     from .parallel import run_parallel
     from .plan import EvalOptions, EvalPlan, EvalResults, EvalServices, plan_evals, run_evals
     from .proposals import CountedWords, ModelProposals, Propose
+    from .query_file import add_queries
     from .ranker_judge import RankerTriggerJudge, RedescribedSkill, selector_with
     from .results_folder import ResultsFolder
     from .skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
     from .starters import starter_evals, starter_tests
+    from .takeover import RequestInterval, Takeover, TakeoverReport, find_takeovers, wilson_interval
     from .triggers import JudgeChoice, Split, TriggerJudge, TriggerReport, TriggerResult, run_triggers
 
 _EXPORTS = {
@@ -55,6 +58,15 @@ _EXPORTS = {
     "metier.evals.junit": (
         "junit_tests",
         "junit_triggers",
+    ),
+    "metier.evals.missed": (
+        "SURE_FIT",
+        "AgentLibrary",
+        "MissReason",
+        "MissedReport",
+        "MissedRequest",
+        "find_missed",
+        "is_ranked_request",
     ),
     "metier.evals.model_judge": (
         "ModelTriggerJudge",
@@ -86,6 +98,7 @@ _EXPORTS = {
         "ModelProposals",
         "Propose",
     ),
+    "metier.evals.query_file": ("add_queries",),
     "metier.evals.ranker_judge": (
         "RankerTriggerJudge",
         "RedescribedSkill",
@@ -100,6 +113,13 @@ _EXPORTS = {
         "run_skill_tests",
     ),
     "metier.evals.starters": ("starter_evals", "starter_tests"),
+    "metier.evals.takeover": (
+        "RequestInterval",
+        "Takeover",
+        "TakeoverReport",
+        "find_takeovers",
+        "wilson_interval",
+    ),
     "metier.evals.triggers": (
         "JudgeChoice",
         "Split",
@@ -110,6 +130,8 @@ _EXPORTS = {
     ),
 }
 __all__ = [
+    "SURE_FIT",
+    "AgentLibrary",
     "Assertion",
     "Candidate",
     "ConflictReport",
@@ -122,6 +144,9 @@ __all__ = [
     "EvalServices",
     "Grade",
     "JudgeChoice",
+    "MissReason",
+    "MissedReport",
+    "MissedRequest",
     "ModelProposals",
     "ModelTriggerJudge",
     "NamedDescription",
@@ -131,6 +156,7 @@ __all__ = [
     "Propose",
     "RankerTriggerJudge",
     "RedescribedSkill",
+    "RequestInterval",
     "ResultsFolder",
     "SkillConflict",
     "SkillOptimization",
@@ -138,15 +164,21 @@ __all__ = [
     "SkillTestResult",
     "SkillTestStatus",
     "Split",
+    "Takeover",
+    "TakeoverReport",
     "TriggerJudge",
     "TriggerQuery",
     "TriggerReport",
     "TriggerResult",
+    "add_queries",
     "balance",
     "find_conflicts",
+    "find_missed",
     "find_skill_tests",
+    "find_takeovers",
     "grade",
     "interpreters_with",
+    "is_ranked_request",
     "judge_factory",
     "junit_tests",
     "junit_triggers",
@@ -165,6 +197,7 @@ __all__ = [
     "selector_with",
     "starter_evals",
     "starter_tests",
+    "wilson_interval",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         RegistryRef,
         WellKnown,
     )
+    from .refs.secrets import mask_command_secrets
     from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
     from .source_scan import ScannedSkill, scan_folder, scan_ref
@@ -162,6 +163,7 @@ __all__ = [
     "install",
     "is_source_pattern",
     "list_source",
+    "mask_command_secrets",
     "not_installed",
     "outdated",
     "package_changes",
@@ -316,6 +318,7 @@ if not TYPE_CHECKING:
                 "RegistryRef",
                 "WellKnown",
             ),
+            "metier.install.refs.secrets": ("mask_command_secrets",),
             "metier.install.refs.source_rules": (
                 "SourceList",
                 "SourceRules",

@@ -11,6 +11,7 @@ import pytest
 import trustme
 
 from metier.errors import RefusedError, UnavailableError, UsageError
+from metier.extras import install_command
 from metier.runtime import (
     ConnectionDecision,
     Interpreters,
@@ -351,7 +352,7 @@ def test_without_the_extra_a_masked_secret_says_what_to_install(tmp_path: Path, 
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(UnavailableError) as missing:
         run(tmp_path, python("print(1)\n"), hosts=("a.example",), masked=(key("a.example"),))
-    assert missing.value.hint == "pip install 'metier[secrets]'"
+    assert missing.value.hint == f"run `{install_command('secrets')}`"
 
 
 def test_a_cancelled_run_closes_its_proxy(tmp_path: Path) -> None:

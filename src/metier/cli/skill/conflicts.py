@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from metier.app import App
+from metier.app import App, RequestTakeovers
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
@@ -29,18 +29,33 @@ def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
     """Find skills that compete for the same requests.
 
     Lists each pair with a request that selects both, the preferred skill, and the words they share. With names, lists only
-    the pairs with one of them.
+    the pairs with one of them. Also counts the requests, in the transcripts of your agents and in the evals of your skills,
+    that one skill takes from another.
     """
     wanted = {entry_named(app, name).folder for name in names}
     skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
+    takeovers = app.recent_requests.takeovers({entry_named(app, name).name for name in names})
     found = find_conflicts(skills, app.skills.selector, requests=_requests, among=wanted or None)
     untested = f"Not tested: {plural(found.untested, 'less similar pair')}; name a skill to test all of its pairs"
     return Result(
-        data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untested": found.untested},
-        lines=lambda terminal: _lines(found, len(skills), terminal),
+        data={
+            "considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untested": found.untested,
+            "takeovers": {
+                "requests": [one.data() for one in takeovers.requests.takeovers],
+                "evals": [one.data() for one in takeovers.evals.takeovers],
+            },
+        },
+        lines=lambda terminal: (*_takeover_lines(takeovers, terminal), *_lines(found, len(skills), terminal)),
         notes=(untested,) if found.untested else (),
         status=1 if fail and found.conflicts else 0,
-    )
+    )  # fmt: skip
+
+
+def _takeover_lines(takeovers: RequestTakeovers, terminal: Terminal) -> Iterator[str]:
+    examples = [one.example for one in (*takeovers.requests.takeovers, *takeovers.evals.takeovers)]
+    for sentence, example in list(zip(takeovers.sentences(), examples, strict=True))[:_MOST_SHOWN]:
+        yield one_line(sentence)
+        yield f"    such as {truncate(repr(one_line(example)), max(terminal.width - 12, 20) if terminal.width else 200)}"
 
 
 def _requests(skill: SelectableSkill) -> Iterable[str]:

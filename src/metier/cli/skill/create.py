@@ -35,7 +35,7 @@ from metier.spec import (
 
 from . import create_wizard
 
-__all__ = ["create"]
+__all__ = ["create", "created_result", "new_skill_folder"]
 
 
 @command("skill", "create")
@@ -79,7 +79,7 @@ def create(
     project = project or (
         wizard and not parent and create_wizard.ask_place(shorten(app.installation.user_dir, app.paths.user_home))
     )
-    folder = _folder(app, skill, project=project, parent=parent)
+    folder = new_skill_folder(app, skill, project=project, parent=parent)
     if os.path.lexists(folder):
         # Before more questions are asked; `write_skill_folder` checks again.
         raise ConflictError(f"{folder} already exists", hint="choose another name, or delete it first")
@@ -100,7 +100,7 @@ def create(
     usable = check(DiskFiles(folder), folder=skill.text, verdict=Verdict.LENIENT).ok
     # The next command finds it by name only where skills are searched.
     target = os.path.relpath(folder, app.folder) if parent else skill.text
-    return _result(skill, folder, report, usable=usable, target=target, home=app.paths.user_home)
+    return created_result(skill, folder, report, usable=usable, target=target, home=app.paths.user_home)
 
 
 def _is_text(description: str | None) -> None:
@@ -110,7 +110,7 @@ def _is_text(description: str | None) -> None:
         raise UsageError("the description is not UTF-8 text", hint="type it again in a UTF-8 terminal") from None
 
 
-def _folder(app: App, name: SkillName, *, project: bool, parent: str | None) -> str:
+def new_skill_folder(app: App, name: SkillName, *, project: bool, parent: str | None) -> str:
     if project and parent:
         raise UsageError("--project and --dir cannot be used together", hint="use one of them")
     if project:
@@ -184,7 +184,7 @@ def _errors(data: bytes, name: SkillName) -> tuple[Problem, ...]:
     return tuple(problem for problem in report.errors if problem.code != "SK160")
 
 
-def _result(name: SkillName, folder: str, report: Report, *, usable: bool, target: str, home: str) -> Result:
+def created_result(name: SkillName, folder: str, report: Report, *, usable: bool, target: str, home: str) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
         yield f"{terminal.paint('✓', 'green')} Created {name} in {one_line(shorten(folder, home))}"
         for problem in report:

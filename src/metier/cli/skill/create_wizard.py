@@ -14,8 +14,8 @@ __all__ = ["advise_description", "ask_description", "ask_name", "ask_place", "as
 _ABOUT_DESCRIPTIONS = frozenset({"SK201", "SK202", "SK203", "SK216", "SK219"})
 
 
-def ask_name() -> str:
-    return ask_text("Name", check=_check_name)
+def ask_name(default: str = "") -> str:
+    return ask_text("Name", check=_check_name, default=default)
 
 
 def ask_place(user_dir: str) -> bool:

@@ -30,6 +30,7 @@ from .install_common import (
     saved_lines,
     scope_options,
     step_lines,
+    takeover_notes,
     with_packages,
 )
 from .install_prompts import InstallQuestions, with_prompts
@@ -190,5 +191,5 @@ def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Resu
         seen = f" for {', '.join(agents)}" if agents else ""
         yield terminal.paint(f"Installed {plural(changed, 'skill')}{seen}; {len(rows) - changed} already up to date", "dim")
 
-    notes = tuple(map(one_line, result.notes))
+    notes = (*map(one_line, result.notes), *(takeover_notes(app, result.changed) if result.done else ()))
     return Result(data=data, lines=lines, notes=notes, status=6 if result.has_conflicts else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from metier.app import App, PreparedPackages
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, shorten
 from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UsageError
+from metier.hosts.transcripts import has_transcripts
 from metier.install import (
     Access,
     Edits,
@@ -45,10 +47,12 @@ __all__ = [
     "scope_options",
     "step_lines",
     "step_row",
+    "takeover_notes",
     "with_packages",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MOST_TAKEOVERS = 5
 _SIGNS = {
     Verb.INSTALL: ("+", "green"), Verb.UPDATE: ("~", "yellow"), Verb.LINK: ("+", "green"), Verb.COPY: ("+", "green"),
     Verb.SAVE: ("=", "cyan"), Verb.REMOVE: ("-", "red"), Verb.UNLINK: ("-", "red"), Verb.KEEP: (" ", "dim"),
@@ -221,6 +225,29 @@ def access_of(
         offline=offline, headers=headers, insecure=insecure_http, allow_file=allow_file, old_index=allow_old_index,
         full_depth=full_depth,
     )  # fmt: skip
+
+
+def _has_requests(app: App, names: Sequence[str]) -> bool:
+    """Looks for transcripts, and for evals of the user's other skills, without any import that an install does not need."""
+    if app.settings.boolean("stats.transcripts") and has_transcripts(app.paths.user_home, app.environment):
+        return True
+    own_roots = (root for root in app.installation.skill_roots if root != app.installation.bundled_dir and os.path.isdir(root))
+    skills = (os.path.join(root, name) for root in own_roots for name in os.listdir(root) if name not in names)
+    return any(os.path.isdir(os.path.join(skill, "evals")) for skill in skills)
+
+
+def takeover_notes(app: App, names: Sequence[str]) -> tuple[str, ...]:
+    """Says which of the user's requests new or changed skills take from others. Never fails the command."""
+    if not names or not app.settings.boolean("install.compare_requests"):
+        return ()
+    try:
+        if not _has_requests(app, names):
+            return ()
+        sentences = app.recent_requests.takeovers(names, is_quick=True).sentences()
+    except (MetierError, OSError):
+        return ()
+    more = ("`metier skill conflicts` shows the requests",) if sentences else ()
+    return (*map(one_line, sentences[:_MOST_TAKEOVERS]), *more)
 
 
 def prepare_after(

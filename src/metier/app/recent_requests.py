@@ -1,0 +1,122 @@
+"""Recent requests of the user, from transcripts, and how the skills on this machine share them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metier.evals import AgentLibrary, Takeover, TakeoverReport, find_takeovers, is_ranked_request, read_queries
+from metier.values import dataclass
+
+if TYPE_CHECKING:
+    from metier.catalog import Entry
+    from metier.hosts.transcripts import Transcript
+
+    from .router import Router
+    from .skills import LocalSkills
+    from .transcripts import Transcripts
+
+__all__ = ["RecentRequests", "RequestTakeovers"]
+
+_MOST = 400
+_PERIOD = 180 * 24 * 3600.0
+_QUICK = 0.3
+"""Seconds that an install or update may take longer for this."""
+_THOROUGH = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestTakeovers:
+    requests: TakeoverReport = TakeoverReport()
+    evals: TakeoverReport = TakeoverReport()
+    """Of requests in the evals of other skills."""
+
+    def sentences(self) -> tuple[str, ...]:
+        """Says each takeover with its interval."""
+        return (
+            *(_sentence(one, f"your last {one.total:,} requests") for one in self.requests.takeovers),
+            *(_sentence(one, f"{one.total:,} eval requests") for one in self.evals.takeovers),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecentRequests:
+    transcripts: Transcripts
+    router: Router
+    skills: LocalSkills
+
+    def library(self, transcript: Transcript) -> AgentLibrary:
+        """Returns the skills of a session's agent in its folder as they are now."""
+        from metier.catalog import Source
+
+        agent, folder = transcript.agent, transcript.folder if os.path.isdir(transcript.folder) else ""
+        place = (agent, folder)
+        if place not in self._places:
+            visible = self.router.visible_catalog(agent, folder).entries
+            # Sessions in many folders usually see the same skills.
+            state = tuple((entry.folder, entry.offer.mtime_ns, entry.state) for entry in visible)
+            if state not in self._libraries:
+                others = [one for one in self.skills.catalog.entries if one.source not in (Source.BUNDLED, Source.MCP)]
+                self._libraries[state] = AgentLibrary.of(visible, others)
+            self._places[place] = self._libraries[state]
+        return self._places[place]
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], AgentLibrary]:
+        return {}
+
+    @cached_property
+    def _libraries(self) -> dict[object, AgentLibrary]:
+        return {}
+
+    def takeovers(self, names: Collection[str] = (), *, is_quick: bool = False) -> RequestTakeovers:
+        """Returns what skills of these names, or all, take from others: of the last requests, and of other skills' evals.
+
+        Nothing is ranked if there are neither. With `is_quick` it stops after a fraction of a second.
+        """
+        deadline = time.monotonic() + (_QUICK if is_quick else _THOROUGH)
+        requests = self._requests(deadline)
+        catalog = self.skills.fresh_catalog()
+        usable = [entry for entry in catalog if entry.is_for_models]
+        evals = [text for entry in usable if entry.name not in names for text in _eval_requests(entry)]
+        among = {entry.folder for entry in usable if entry.name in names} if names else None
+        if not (requests or evals) or among == set():
+            return RequestTakeovers()
+        selector = self.skills.selector_for(catalog)
+        found = [
+            find_takeovers(selector, list(dict.fromkeys(texts)), among=among, is_time_up=lambda: time.monotonic() > deadline)
+            for texts in (requests, evals)
+        ]
+        return RequestTakeovers(requests=found[0], evals=found[1])
+
+    def _requests(self, deadline: float) -> list[str]:
+        found: dict[str, None] = {}
+        if not self.transcripts.is_enabled:
+            return []
+        for transcript in self.transcripts.read(since=time.time() - _PERIOD):
+            texts = (" ".join(request.text.split()) for request in reversed(transcript.requests))
+            found.update(dict.fromkeys(text for text in texts if is_ranked_request(text)))
+            if len(found) >= _MOST or time.monotonic() > deadline:
+                break
+        return list(found)[:_MOST]
+
+
+def _eval_requests(entry: Entry) -> list[str]:
+    from metier.errors import MetierError
+    from metier.sources import DiskFiles
+
+    if not os.path.isdir(os.path.join(entry.folder, "evals")):
+        return []
+    try:
+        return [query.text for query in read_queries(DiskFiles(entry.folder)) if query.should_trigger]
+    except (MetierError, OSError):
+        # Broken evals are reported by `metier skill eval`.
+        return []
+
+
+def _sentence(one: Takeover, requests: str) -> str:
+    low, high = one.interval
+    return f"{one.skill} takes {one.taken:,} of {requests} from {one.rival} (95 % interval {low:,} to {high:,})"
