@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metier.sources import Grant, Grants, Trust
 
     from .conversations import Conversations
+    from .host_listings import HostListings
     from .installation import Installation
     from .registries import Registries
     from .router import Router
@@ -187,3 +188,10 @@ class App:
         from .router import Router
 
         return Router(paths=self.paths, settings=self.settings, environment=self.environment, skills=self.skills)
+
+    @cached_property
+    def host_listings(self) -> HostListings:
+        """What other agents show their models of the skills here."""
+        from .host_listings import HostListings
+
+        return HostListings(paths=self.paths, environment=self.environment, skills=self.skills)

@@ -6,19 +6,29 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .host_listing import HostListing, HostSkill, ListedSkill, render_listing
     from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts, expand_folder
+    from .listing_budgets import LISTING_BUDGETS, Cut, ListingBudget, OwnSkill
     from .prompt_hooks import PROMPT_HOOKS, PromptHook
 
 __all__ = [
     "HOSTS",
     "HOST_ALIASES",
     "HOST_VARIABLES",
+    "LISTING_BUDGETS",
     "PROMPT_HOOKS",
     "SHARED_FOLDER",
+    "Cut",
     "Host",
+    "HostListing",
+    "HostSkill",
+    "ListedSkill",
+    "ListingBudget",
+    "OwnSkill",
     "PromptHook",
     "detect_hosts",
     "expand_folder",
+    "render_listing",
 ]
 
 # Here and not computed from the table: a cached listing compares these variables and imports nothing else.
@@ -40,6 +50,8 @@ if not TYPE_CHECKING:
         __name__,
         {
             "metier.hosts.known_hosts": ("HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts", "expand_folder"),
+            "metier.hosts.host_listing": ("HostListing", "HostSkill", "ListedSkill", "render_listing"),
+            "metier.hosts.listing_budgets": ("LISTING_BUDGETS", "Cut", "ListingBudget", "OwnSkill"),
             "metier.hosts.prompt_hooks": ("PROMPT_HOOKS", "PromptHook"),
         },
     )

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
+    from .skill_switches import SWITCH_FILES, SkillSwitches, plan_switch_off, read_switches
     from .source_scan import ScannedSkill, scan_folder, scan_ref
     from .store import SkillStore, group_by_store, store_of
     from .targets.agent_visibility import AgentVisibility
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_TARGETS",
+    "SWITCH_FILES",
     "Access",
     "AgentVisibility",
     "AgentsMd",
@@ -107,6 +109,7 @@ __all__ = [
     "ScopeLevel",
     "SkillCache",
     "SkillStore",
+    "SkillSwitches",
     "SkillUpdate",
     "SourceList",
     "SourceRules",
@@ -137,11 +140,13 @@ __all__ = [
     "parse_source_ref",
     "plan_hook",
     "plan_removal",
+    "plan_switch_off",
     "read_duration",
     "read_host_file",
     "read_jsonc",
     "read_plugins",
     "read_sources",
+    "read_switches",
     "read_targets",
     "remove",
     "repair",
@@ -197,6 +202,7 @@ if not TYPE_CHECKING:
                 "select_skills",
             ),
             "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
+            "metier.install.skill_switches": ("SWITCH_FILES", "SkillSwitches", "plan_switch_off", "read_switches"),
             "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),
             "metier.install.jsonc": ("JsoncError", "read_jsonc", "with_member"),
             "metier.install.installation": (
