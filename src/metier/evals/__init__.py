@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .conflicts import ConflictReport, SkillConflict, find_conflicts
     from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, balance, meant_for_others, read_cases, read_queries
+    from .fit import FitPlan, ShorterDescription, propose_fit, shorter_description
     from .grades import Grade, grade
     from .html_report import render_html
     from .interpreters import interpreters_with
@@ -44,6 +45,12 @@ _EXPORTS = {
         "meant_for_others",
         "read_cases",
         "read_queries",
+    ),
+    "metier.evals.fit": (
+        "FitPlan",
+        "ShorterDescription",
+        "propose_fit",
+        "shorter_description",
     ),
     "metier.evals.grades": (
         "Grade",
@@ -120,6 +127,7 @@ __all__ = [
     "EvalPlan",
     "EvalResults",
     "EvalServices",
+    "FitPlan",
     "Grade",
     "JudgeChoice",
     "ModelProposals",
@@ -132,6 +140,7 @@ __all__ = [
     "RankerTriggerJudge",
     "RedescribedSkill",
     "ResultsFolder",
+    "ShorterDescription",
     "SkillConflict",
     "SkillOptimization",
     "SkillTestFile",
@@ -154,6 +163,7 @@ __all__ = [
     "optimize_description",
     "optimize_skill",
     "plan_evals",
+    "propose_fit",
     "read_cases",
     "read_queries",
     "render_html",
@@ -163,6 +173,7 @@ __all__ = [
     "run_skill_tests",
     "run_triggers",
     "selector_with",
+    "shorter_description",
     "starter_evals",
     "starter_tests",
 ]

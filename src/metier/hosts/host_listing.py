@@ -103,7 +103,8 @@ def render_listing(
     line = _LINES.get(budget.host, _xml)
     lines = [line(one) for one in listed]
     return HostListing(
-        host=budget.host, text="\n".join(line(_without_own_text(one)) for one in listed), listed=tuple(listed), hidden=tuple(hidden),
+        host=budget.host, text="\n".join(line(_without_own_text(one)) for one in listed),
+        listed=tuple(listed), hidden=tuple(hidden),
         left_out=tuple(skill for skill in kept if id(skill) not in there),
         used=sum(map(_cost, lines)) if budget.unit == "tokens" else len("\n".join(lines)), limit=limit, unit=budget.unit,
     )  # fmt: skip

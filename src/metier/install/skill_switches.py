@@ -131,20 +131,20 @@ def _words(host: str, document: Mapping[str, Json]) -> Iterable[tuple[str, str]]
     match host:
         case "claude-code":
             table = document.get("skillOverrides")
-            hiding = ("off", "user-invocable-only")
+            hiding = {"off", "user-invocable-only"}
         case "opencode":
             permission = document.get("permission")
             table = permission.get("skill") if isinstance(permission, dict) else None
-            hiding = ("deny",)
+            hiding = {"deny"}
         case "gemini-cli":
             skills = document.get("skills")
             names = skills.get("disabled") if isinstance(skills, dict) else None
-            yield from ((name, "off") for name in names or () if isinstance(names, list) and isinstance(name, str))
+            yield from ((name, "off") for name in (names if isinstance(names, list) else ()) if isinstance(name, str))
             return
         case _:
             return
     for name, word in table.items() if isinstance(table, dict) else ():
-        yield name, "off" if word in hiding else str(word)
+        yield name, "off" if str(word) in hiding else str(word)
 
 
 def _codex_paths(document: Mapping[str, Json], host: str) -> Iterable[str]:

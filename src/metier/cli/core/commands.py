@@ -52,6 +52,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "eval": ("metier.cli.skill.eval:evaluate", "Measure whether a skill triggers when it should, and helps when it does."),
         "optimize": ("metier.cli.skill.optimize:optimize", "Propose a better description from failed trigger evals."),
         "conflicts": ("metier.cli.skill.conflicts:conflicts", "Find skills that compete for the same requests."),
+        "fit": ("metier.cli.skill.fit:fit", "Make your skills fit into the list of another agent."),
         "fix": ("metier.cli.skill.fix:fix", "Fix mechanical problems and change nothing else."),
         "explain": ("metier.cli.skill.explain:explain", "Explain a problem code."),
         "enable": ("metier.cli.skill.enable:enable", "Enable a skill."),
@@ -192,7 +193,10 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
     ),
     "skill": (
-        ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
+        (
+            "Find and use",
+            ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts", "fit"),
+        ),
         ("Install and update", ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
         ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "optimize")),
