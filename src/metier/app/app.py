@@ -63,14 +63,19 @@ class App:
     @cached_property
     def is_trusted(self) -> bool:
         """Returns True if skills and settings of the current folder may be used."""
-        return is_switched_on(self.environment, "METIER_TRUST") or self.trust.covers(self.folder)
+        return self.trusts(self.folder)
+
+    def trusts(self, folder: str) -> bool:
+        """Returns True if skills and settings of a folder of the project may be used. METIER_TRUST covers the current one."""
+        is_switched = is_switched_on(self.environment, "METIER_TRUST")
+        return (is_switched and folder == self.folder) or self.trust.covers(folder)
 
     @cached_property
     def settings(self) -> Settings:
         return read_settings(
             [self.paths.config_file],
             system_file=self.paths.system_config_file,
-            project_file=self.paths.project_config_file if self.is_trusted else None,
+            project_file=self.paths.project_config_file if self.trusts(self.paths.project) else None,
             environment=self.environment,
             flags=self.flags,
             defaults={"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")},

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts, expand_folder
     from .listing_budgets import LISTING_BUDGETS, Cut, ListingBudget, OwnSkill
     from .prompt_hooks import PROMPT_HOOKS, PromptHook
+    from .skill_places import project_skill_folders, user_skill_folders
 
 __all__ = [
     "HOSTS",
@@ -28,7 +29,9 @@ __all__ = [
     "PromptHook",
     "detect_hosts",
     "expand_folder",
+    "project_skill_folders",
     "render_listing",
+    "user_skill_folders",
 ]
 
 # Here and not computed from the table: a cached listing compares these variables and imports nothing else.
@@ -53,5 +56,6 @@ if not TYPE_CHECKING:
             "metier.hosts.host_listing": ("HostListing", "HostSkill", "ListedSkill", "render_listing"),
             "metier.hosts.listing_budgets": ("LISTING_BUDGETS", "Cut", "ListingBudget", "OwnSkill"),
             "metier.hosts.prompt_hooks": ("PROMPT_HOOKS", "PromptHook"),
+            "metier.hosts.skill_places": ("project_skill_folders", "user_skill_folders"),
         },
     )

@@ -62,8 +62,12 @@ def list_skills(
     selects = bool(globs or source or state or tags)
     entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
     visibility = app.installation.visibility
-    # Importable packages and unreadable files take longer to check than a cached listing saves.
-    cacheable = not app.skills.machine.packages and not any(map(_is_unreadable, catalog.entries))
+    # Packages, installed or importable, and unreadable files take longer to check than a cached listing saves.
+    cacheable = (
+        not app.settings.strings("skills.packages")
+        and not app.skills.machine.packages
+        and not any(map(_is_unreadable, catalog.entries))
+    )
     return _result(entries, catalog, limit, visibility.hosts_of, cacheable=cacheable)
 
 
