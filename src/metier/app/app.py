@@ -80,6 +80,7 @@ class App:
             flags=self.flags,
             defaults={"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")},
             folder=self.folder,
+            project=self.paths.project,
         )
 
     @property

@@ -79,9 +79,7 @@ class HostListings:
         def root_of(entry: Entry) -> str:
             return max((root for root in roots if entry.folder.startswith(f"{root}/")), key=len, default="")
 
-        # Codex keeps its own skills in `.system`; the table of budgets counts them.
-        usable = [entry for entry in catalog.entries if entry.state is not State.SKIPPED and "/.system/" not in entry.folder]
-        return [(entry, root_of(entry)) for entry in usable]
+        return [(entry, root_of(entry)) for entry in catalog.entries if entry.state is not State.SKIPPED]
 
     def _use(self) -> dict[str, float]:
         """Returns how much Claude Code has used each skill, as it counts: a use loses half its weight in a week."""

@@ -100,7 +100,8 @@ class LocalSkills:
         """The folders of the repository that apply here, the current one last."""
         from metier.sources import ProjectFolder, check_package, package_folders
 
-        packages = [check_package(text) for text in self.settings.strings("skills.packages")]
+        origin = self.settings["skills.packages"].origin
+        packages = [check_package(text, origin=origin) for text in self.settings.strings("skills.packages")]
 
         def project(path: str) -> ProjectFolder:
             is_trusted = self.is_trusted if path == self.paths.folder else self.trusts(path)

@@ -29,11 +29,13 @@ class PackageSkills(NamedTuple):
     folder: str
 
 
-def check_package(text: str) -> str:
-    """Returns the text if it names a package. Raises ConfigError if it does not."""
+def check_package(text: str, *, origin: str) -> str:
+    """Returns the text if it names a package. Raises ConfigError, with the file that it is from, if it does not."""
     if not _NAME.fullmatch(text):
         raise ConfigError(
-            f"skills.packages: {text!r} is not a package", hint='write "python:NAME" or "npm:NAME", such as "npm:@acme/tools"'
+            f"skills.packages: {text!r} is not a package",
+            file=origin,
+            hint='write "python:NAME" or "npm:NAME", such as "npm:@acme/tools"',
         )
     return text
 
