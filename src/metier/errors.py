@@ -154,6 +154,14 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return longer[0] if len(longer) == 1 else ""
 
 
+def plural(number: int, noun: str) -> str:
+    """Returns "1 skill" or "2,000 skills"."""
+    if number == 1:
+        return f"1 {noun}"
+    ending = "ies" if re.search(r"[^aeiou]y$", noun) else "es" if noun.endswith(("ch", "sh", "s", "x")) else "s"
+    return f"{number:,} {noun.removesuffix('y') if ending == 'ies' else noun}{ending}"
+
+
 def suggested_name(text: str) -> str:
     """Returns a valid skill name close to the text; empty if it has no letter or digit."""
     return "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:64].strip("-")

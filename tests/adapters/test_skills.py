@@ -15,6 +15,7 @@ from metier.adapters import MissingSdkError, Skills
 from metier.adapters.background_loop import run_in_background
 from metier.disclosure import Budget
 from metier.errors import NotFoundError, UsageError
+from metier.extras import install_command
 from metier.runtime import Session, SessionOptions, SessionServices, SkillActivated, static_tools
 from metier.testing import EventRecorder, FakeRunner, run_now, skill_folder
 
@@ -158,6 +159,16 @@ def test_a_skill_that_the_model_loaded_is_not_repeated_in_the_prompt(root: Path)
     assert '<skill_content name="forms">' in skills.instructions()
 
 
+def test_a_skill_whose_instructions_are_included_is_not_offered_for_loading(root: Path) -> None:
+    skills = Skills(root)
+    before = skills.instructions()
+    skills.session().activate("chart")
+    assert ("<name>chart</name>" in before, "<name>chart</name>" in skills.instructions()) == (True, False)
+    assert "<name>forms</name>" in run_now(skills.instructions_async())
+    skills.session().deactivate("chart")
+    assert skills.instructions() == before
+
+
 def test_dependencies_of_what_the_user_activated_are_in_the_prompt_too(tmp_path: Path) -> None:
     skill_folder(tmp_path, "base", body="The base.")
     skill_folder(tmp_path, "top", head="metadata:\n  dependencies: base", body="The top.")
@@ -250,7 +261,7 @@ def test_many_threads_may_wait_at_once(root: Path) -> None:
 def test_a_missing_sdk_is_one_sentence_with_the_command_that_installs_it(adapter: str, sdk: str, extra: str) -> None:
     code = f"import sys; sys.modules[{sdk!r}] = None\nimport metier.adapters.{adapter}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1].endswith(f"{extra} is not installed; pip install 'metier[{extra}]'")
+    assert done.stderr.splitlines()[-1].endswith(f"{extra} is not installed; run `{install_command(extra)}`")
     assert "another exception" not in done.stderr
     assert issubclass(MissingSdkError, ImportError)
 
@@ -288,3 +299,16 @@ def test_a_loop_gets_the_same_instructions_with_or_without_the_cache(tmp_path: P
     first, second, third = asyncio.run(asked())
     assert first == second == Skills(tmp_path).instructions("ann", request="Draw.")
     assert "Ask for the city first." in third, "what the user activated is read, although the catalog was at hand"
+
+
+def test_general_tools_are_offered_if_they_are_wanted(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/a.txt").write_text("alpha\n")
+    assert "run_command" not in names(Skills(root))
+    skills = Skills(root, general_tools=True, workspace=tmp_path / "work")
+    assert {"list_files", "read_file", "search_files", "write_file", "edit_file", "run_command", "run_code"} <= names(skills)
+    assert "1\talpha" in run_now(skills.call("read_file", {"path": "a.txt"})).text
+    assert {"read_output", "stop_command"} <= {tool.name for tool in skills.static_tools()}
+    with pytest.raises(UsageError):
+        Skills(skills.session(), general_tools=True)
+    skills.session().close()

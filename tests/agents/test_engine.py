@@ -83,6 +83,16 @@ def test_the_model_may_load_a_skill_itself_and_gets_its_instructions_once(tmp_pa
     assert finished(second).answer == "Again."
 
 
+def test_an_active_skill_is_not_offered_for_loading_as_well(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count the words"))
+    home_skill(tmp_path, "pdf")
+    with ModelServer([calls("load_skill", skill_name="pdf"), says("ok"), says("ok")]) as model:
+        talk(app_of(tmp_path, model), "count the words", "count the words")
+        first, second, _ = (request.system for request in model.requests)
+    assert ("<name>word-count</name>" in first, "### word-count" in first, "<name>pdf</name>" in first) == (False, True, True)
+    assert "<available_skills>" not in second
+
+
 def test_at_most_max_active_skills_and_the_least_recent_is_unloaded(tmp_path: Path) -> None:
     for name in ("first-one", "second-one", "third-one"):
         home_skill(tmp_path, name, head=KEYWORDS.format(name.replace("-", " ")))
@@ -171,7 +181,7 @@ def test_an_agent_has_its_own_instructions_model_and_skills(tmp_path: Path) -> N
         (request,) = model.requests
     assert request.system.startswith("You are clerk of accounts, on glm-5.")
     assert (request.model, request.headers["authorization"]) == ("glm-5", "Bearer mine")
-    assert "<name>fonts</name>" in request.system
+    assert "### fonts" in request.system
     assert "zip" not in request.system
     assert "'gone'" in one(events, WarningIssued).message
     assert (app.conversations.store.recent()[0].agent, app.conversations.store.recent()[0].version) == ("clerk", 1)
@@ -179,6 +189,7 @@ def test_an_agent_has_its_own_instructions_model_and_skills(tmp_path: Path) -> N
 
 def test_without_a_model_everything_but_asking_is_done(tmp_path: Path) -> None:
     home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"))
+    home_skill(tmp_path, "pdf")
     (events,) = talk(app_of(tmp_path), "count this")
     prompt = one(events, PromptBuilt).prompt
     end = finished(events)

@@ -12,7 +12,7 @@ from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall,
 
 LONG = ("word," * 400 + " ") * 5
 """About 2,000 tokens, in few chunks."""
-SMALL = {"METIER_ENGINE_CONTEXT_TOKENS": "6000"}
+SMALL = {"METIER_ENGINE_CONTEXT_TOKENS": "6000", "METIER_ENGINE_TOOLS": "false"}
 BODY = "Always sign with *Yours faithfully*.\n"
 
 
@@ -32,7 +32,7 @@ def test_the_oldest_turns_are_dropped_with_a_note_and_stay_in_the_repository(tmp
     compacted = [event for events in turns for event in of(events, HistoryCompacted)]
     assert compacted
     assert all(event.after < event.before for event in compacted)
-    assert "earlier turns of this conversation are left out" in last.system
+    assert "earlier turns of this conversation left out" in last.system
     assert "first" not in [each["content"] for each in last.body["messages"]]
     assert [turn.message for turn in app.conversations.store.turns("mine")] == ["first", "second", "third", "fourth"]
 
@@ -69,7 +69,7 @@ def test_a_failed_summary_does_not_fail_the_turn(tmp_path: Path) -> None:
     with ModelServer(script) as model:
         app = app_of(tmp_path, model, METIER_ENGINE_COMPACTION="model", **SMALL)
         turns = talk(app, "first", "second", "third", "fourth")
-        assert "are left out.]" in model.requests[-1].system
+        assert "left out.]" in model.requests[-1].system
     assert [finished(events).status for events in turns] == [TurnStatus.DONE] * 4
 
 

@@ -21,10 +21,11 @@ def serve() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "METIER_MODEL_NAME" in request["environment"]:
-            # A model's client takes a second, which only the tests that ask one should pay, and once.
-            import pydantic_ai.direct
-            import pydantic_ai.models.openai
-            import pydantic_ai.providers.openai  # noqa: F401
+            # A model's client takes a while, which only the tests that ask one should pay, and once.
+            import genai_prices  # noqa: F401
+            import httpx2  # noqa: F401
+
+            import metier.models.chat_completions  # noqa: F401
         child = os.fork()
         if child == 0:
             os._exit(_run(request))

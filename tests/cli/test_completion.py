@@ -56,3 +56,26 @@ def test_commands_options_and_skills_are_offered(shell: Shell) -> None:
 def test_tab_stays_quiet_when_the_configuration_is_broken(shell: Shell) -> None:
     shell.write_config("[")
     assert offered(shell, "metier skill show ") == []
+
+
+def test_values_of_arguments_are_offered(shell: Shell) -> None:
+    folder = shell.skill("charts")
+    (folder / "scripts").mkdir()
+    (folder / "scripts/draw.py").write_text("print(1)\n")
+    assert offered(shell, "metier skill install x --target claude-c") == ["claude-code"]
+    assert offered(shell, "metier skill install x --target codex,claude-c") == ["codex,claude-code"]
+    assert {"all-detected", "none"} <= set(offered(shell, "metier skill install x --target "))
+    assert offered(shell, "metier skill remove charts --target curs") == ["cursor"]
+    assert offered(shell, "metier config get skills.reg") == ["skills.registry"]
+    assert "install.targets" in offered(shell, "metier config set install.")
+    assert offered(shell, "metier skill explain SK10") == [f"SK10{digit}" for digit in range(1, 7)]
+    assert offered(shell, "metier skill run charts d") == ["draw.py"]
+    (shell.project / "help.md").write_text("Help.")
+    shell("agent", "create", "helper", "--instructions", "help.md").ok()
+    assert offered(shell, "metier agent show h") == ["helper"]
+
+
+def test_sessions_and_conversations_are_offered(shell: Shell) -> None:
+    shell.skill("charts")
+    shell("skill", "activate", "charts", "--session", "s-one")
+    assert offered(shell, "metier session show s-") == ["s-one"]

@@ -101,3 +101,27 @@ def test_a_misspelt_runner_is_one_sentence(shell: Shell) -> None:
     ):
         shell.write_config(f"[sandbox]\n{line}\n")
         assert message in checks(shell)["running"][1]
+
+
+def test_the_model_is_checked_without_asking_it(shell: Shell) -> None:
+    assert checks(shell)["model"][0] == "ok"
+    assert "none is configured" in checks(shell)["model"][1]
+    shell.write_config('[model]\nname = "openai:gpt-5"\n')
+    assert checks(shell, OPENAI_API_KEY=None)["model"] == ("warning", "openai:gpt-5, but OPENAI_API_KEY is not set")
+    assert checks(shell, OPENAI_API_KEY="k")["model"][0] == "ok"
+
+
+def test_the_registry_is_asked(shell: Shell) -> None:
+    assert checks(shell)["skills.registry"] == ("ok", "none is configured")
+    shell.write_config('[skills]\nregistry = "http://127.0.0.1:9/skills"\n')
+    level, text = checks(shell)["skills.registry"]
+    assert level == "warning"
+    assert "cannot reach http://127.0.0.1:9" in text
+    assert shell("doctor").code == 0
+
+
+def test_the_agents_on_this_machine_are_named(shell: Shell) -> None:
+    assert "no other agent was found" in checks(shell)["agents"][1]
+    (shell.home / ".claude").mkdir()
+    (shell.home / ".codex").mkdir()
+    assert checks(shell)["agents"] == ("ok", "claude-code, codex; new skills are for all of them")

@@ -247,8 +247,8 @@ def test_a_home_that_does_not_exist_is_made_when_it_is_needed(shell: Shell) -> N
 def test_a_home_that_is_a_file_is_one_sentence(shell: Shell) -> None:
     (shell.home / "file").write_text("")
     home = str(shell.home / "file")
-    shell("skill", "list", METIER_HOME=home).failed(2, "Not a directory")
-    shell("config", "set", "skills.deny", "x", METIER_HOME=home).failed(1)
+    for words in (("skill", "list"), ("config", "set", "skills.deny", "x"), ("new", "x", "-d", "Does x. Use when x.")):
+        shell(*words, METIER_HOME=home).failed(1, f"{home} cannot be metier's home", "set METIER_HOME to a folder")
     assert shell("doctor", METIER_HOME=home).code == 1
 
 

@@ -7,11 +7,12 @@ import base64
 import contextlib
 import os
 import socket
+import socketserver
 import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 import trustme
 
-__all__ = ["Answer", "Repository", "Seen", "Site", "authority", "git_daemon", "redirect", "site"]
+__all__ = ["Answer", "Repository", "Seen", "Site", "authority", "git_daemon", "proxy", "redirect", "site"]
 
 IDENTITY = {
     f"GIT_{who}_{what}": value
@@ -173,13 +174,19 @@ def authority(folder: Path) -> tuple[trustme.CA, str]:
 
 @contextlib.contextmanager
 def site(
-    routes: dict[str, Route] | None = None, *, ca: trustme.CA | None = None, git_root: Path | None = None, password: str = ""
+    routes: dict[str, Route] | None = None,
+    *,
+    ca: trustme.CA | None = None,
+    hosts: Sequence[str] = (),
+    git_root: Path | None = None,
+    password: str = "",
 ) -> Iterator[Site]:
+    """A web server; with an authority it speaks TLS, also under the names `hosts`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     if ca:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        ca.issue_cert("127.0.0.1", "localhost").configure_cert(context)
+        ca.issue_cert("127.0.0.1", "localhost", *hosts).configure_cert(context)
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     here = Site(
         port=server.server_address[1],
@@ -196,6 +203,45 @@ def site(
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextlib.contextmanager
+def proxy(port: int) -> Iterator[str]:
+    """An HTTPS proxy whose every tunnel leads to this port of loopback, whatever host is asked for."""
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Tunnel)
+    server.daemon_threads = True
+    server.target = port  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Tunnel(socketserver.StreamRequestHandler):
+    server: Any  # Any: a server that carries the port its tunnels lead to
+
+    def handle(self) -> None:
+        verb = self.rfile.readline().split()[0]
+        while self.rfile.readline().strip():
+            pass
+        if verb != b"CONNECT":
+            self.wfile.write(b"HTTP/1.1 405 Method Not Allowed\r\n\r\n")
+            return
+        with socket.create_connection(("127.0.0.1", self.server.target)) as target:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=_pump, args=(target, self.connection), daemon=True)
+            back.start()
+            _pump(self.connection, target)
+            back.join()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -219,7 +265,11 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         route = here.routes.get(self.path) or here.routes.get(path)
         with contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError):
-            if route is None and here.git_root and ".git/" in path:
+            if (
+                route is None
+                and here.git_root
+                and (".git/" in path or path.partition("?")[0].endswith(("/info/refs", "/git-upload-pack")))
+            ):
                 self._send(self._git(here, path, query))
             elif route is None:
                 self._send(Answer(status=404))

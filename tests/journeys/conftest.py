@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
 
+from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
+from package_index import PackageIndex
 from tools.environment import ROOT, child_environment, find_uv
 
-EXTRAS = ("agents", "mcp", "registry")
+OTHER_INSTALLER = ROOT / "tests" / "hosts" / "programs" / "node_modules" / ".bin" / "skills"
+EXTRAS = ("agents", "mcp", "packages", "registry", "secrets")
 
 
 @pytest.fixture(scope="session")
@@ -37,10 +46,41 @@ def installed_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+TOOL_CALLS: dict[str, tuple[str, dict[str, Any]]] = {  # Any: arguments as a model sends them
+    "count": ("word-count_count", {"args": ["one two three"]}),
+    "salutation": ("greet", {"name": "Bob"}),
+    "render": ("render-page_render", {"url": "https://example.com"}),
+}
+_TRY = "python3 -c 'from price import total\nprint(total([10, 5]))' | tee result.txt"
+_FINDING = "**major** `price.py:2`: `items[1:]` leaves out the first item; `total([10, 5])` is 5.\n"
+_STEPS = {
+    "review my change": (
+        calls("run_command", command="git status --short && git diff HEAD"), calls("read_file", path="price.py"),
+        calls("run_command", command=_TRY), calls("write_file", path="review.md", content=_FINDING),
+        says("One major finding: the first item is free. See review.md."),
+    ),
+    "write the minutes": (
+        calls("read_file", path="notes.txt"),
+        calls("write_file", path="minutes.md", content="# Minutes\nAda and Bob. Ship on Friday: Ada. Tests: Bob.\n"),
+        says("The minutes are in minutes.md."),
+    ),
+    "plot the monthly sales": (
+        calls("data-analysis_analyze", command="summary", file="sales.csv"),
+        calls("data-analysis_analyze", command="chart", file="sales.csv", kind="line", x="month", y=["sales"],
+              output="sales.svg"),
+        says("Sales fell in March. The chart is sales.svg."),
+    ),
+}  # fmt: skip
+
+
 def _answer(request: ModelRequest) -> ModelAnswer:
-    """Counts words with a script, tells an endless story, and else repeats the message."""
-    if "count" in request.user and "word-count_count" in request.tools and request.body["messages"][-1]["role"] == "user":
-        return calls("word-count_count", args=["one two three"])
+    """Follows the steps of a request, or calls the tool that it is about; tells an endless story; else repeats the message."""
+    for words, steps in _STEPS.items():
+        if words in request.user:
+            return steps[len(request.results)]
+    for word, (tool, arguments) in TOOL_CALLS.items():
+        if word in request.user and tool in request.tools and request.body["messages"][-1]["role"] == "user":
+            return calls(tool, **arguments)
     if "story" in request.user:
         return says("Once upon a time. " + "And so on. " * 400, pause=0.02)
     return says(f"You said: *{request.user}*")
@@ -53,8 +93,68 @@ def model() -> Iterator[ModelServer]:
         yield server
 
 
+class _Forecast(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_known = self.headers.get("Authorization") == "Bearer journey-key-5309"
+        self.send_response(200 if is_known else 401)
+        self.end_headers()
+        self.wfile.write(b"Sunny, 24 degrees" if is_known else b"who are you?")
+
+    def log_message(self, *_: object) -> None:
+        """Keeps the output of the tests clean."""
+
+
 @pytest.fixture
-def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTerminal]:
+def api(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Two services over TLS that want a key; journeys have their addresses in API_HOST and OTHER_HOST."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Forecast) for _ in range(2)]
+    for server in servers:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    names = {name: f"localhost:{server.server_port}" for name, server in zip(("API_HOST", "OTHER_HOST"), servers, strict=True)}
+    yield {**names, "API_CERTIFICATES": str(tmp_path / "authority.pem")}
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The variables that lead to the journeys' own internet."""
+    with internet(tmp_path_factory.mktemp("internet")) as variables:
+        yield variables
+
+
+@pytest.fixture
+def index() -> Iterator[PackageIndex]:
+    """An index and a registry of packages; journeys have its address in INDEX_URL, and stop it with $INDEX_URL/stop."""
+    with PackageIndex() as found:
+        hello = "import shout\ndef hello(name): return shout.loud(f'hello {name}')\n"
+        found.add_wheel("greeting", "1.0", {"greeting.py": hello}, requires=["shout"], license="Apache-2.0")
+        found.add_wheel("shout", "2.1", {"shout.py": "def loud(text): return text.upper() + '!'\n"})
+        found.add_wheel("whisper", "0.3", {"whisper.py": "def soft(text): return text.lower()\n"})
+        found.add_tarball("brackets", "1.0.0", {"index.js": "module.exports = (x) => `<${x}>`;"}, license="ISC")
+        yield found
+
+
+@pytest.fixture
+def terminal(
+    installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex
+) -> Iterator[ShellTerminal]:
+    # The journeys' internet is a proxy; the index is on loopback.
+    packages = {"INDEX_URL": index.url, **index.variables, "no_proxy": "127.0.0.1"}
+    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", **web, **api, **packages}
+    with open_terminal(installed_program, variables) as shell:
+        yield shell
+
+
+@contextlib.contextmanager
+def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int = 160) -> Iterator[ShellTerminal]:
+    """A shell in an empty home. `program` is the `bin` folder that has metier."""
     # A short path, so that messages that name it fit on a line of the terminal.
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     home = folder / "home"
@@ -62,15 +162,17 @@ def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTermi
     tools = folder / "bin"
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
-    (tools / "metier").symlink_to(installed_program / "metier")
+    (tools / "metier").symlink_to(program / "metier")
+    if OTHER_INSTALLER.exists():
+        (tools / "skills").symlink_to(OTHER_INSTALLER)
     environment = {
         "HOME": str(home),
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
-        "NO_COLOR": "1",
         "EDITOR": "true",
-        "MODEL_URL": model.url,
+        # The keyring of the machine is not the journey's.
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",
@@ -78,8 +180,11 @@ def terminal(installed_program: Path, model: ModelServer) -> Iterator[ShellTermi
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.com",
         "GIT_CONFIG_NOSYSTEM": "1",
+        **variables,
     }
-    shell = ShellTerminal(home, environment)
-    yield shell
-    shell.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    shell = ShellTerminal(home, environment, columns)
+    try:
+        yield shell
+    finally:
+        shell.close()
+        shutil.rmtree(folder, ignore_errors=True)

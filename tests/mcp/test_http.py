@@ -23,6 +23,7 @@ from builders import app_in, write_skill
 from cli.shell import Shell
 from mcp_servers import ask, environment, home_skills, launched, run
 from metier.errors import RefusedError, UsageError
+from metier.extras import install_command
 from metier.mcp import HttpOptions, serve_http
 
 TOKEN = "0123456789abcdef-token"
@@ -186,7 +187,7 @@ def test_a_missing_package_is_one_sentence(shell: Shell) -> None:
     """As without the extra: the SDK cannot be imported."""
     (shell.project / "mcp_types.py").write_text("raise ImportError('not here')")
     ran = shell.run("mcp", variables={**environment(shell.home), "PYTHONPATH": str(shell.project)})
-    ran.failed(4, "pip install 'metier[mcp]'")
+    ran.failed(4, install_command("mcp"))
 
 
 def test_blanks_around_a_header_are_ignored(address: str) -> None:

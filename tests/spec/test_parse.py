@@ -87,6 +87,8 @@ def test_a_problem_is_reported_at_its_cause(head: str, place: tuple[str, int, in
         ("parameters:\n  x: {type: date}\n", ("SK305", 5, 6)),
         ("dependencies: [Other Skill]\n", ("SK306", 4, 15)),
         ("metadata:\n  requires: ./run\n", ("SK307", 5, 13)),
+        ("metadata:\n  network: https://a.example/x\n", ("SK310", 5, 12)),
+        ("metadata:\n  env: A=b\n", ("SK311", 5, 8)),
     ],
 )
 def test_a_problem_of_an_optional_field_is_reported_at_its_value(extra: str, place: tuple[str, int, int]) -> None:
@@ -273,3 +275,12 @@ def test_no_frontmatter_makes_it_raise_and_every_problem_is_complete(text: str, 
         assert one.line is not None
         assert 1 <= one.line <= text.count("\n") + 6
     assert found.manifest is not None or found.report.problems
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_an_unclosed_quote_is_reported_where_it_opens(quote: str) -> None:
+    text = f"---\nname: pdf\ndescription: {quote}Fills forms.\nlicense: MIT\n---\n\nBody\n"
+    (problem,) = parse(text.encode()).report
+    assert (problem.code, problem.where) == ("SK008", "SKILL.md:3:14")
+    assert problem.message == "not valid YAML: the quote that opens here is not closed"
+    assert "quote" in problem.hint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from metier.disclosure import ActivationMethod, Budget, CatalogStyle, left_out_sentence, render_catalog
 from metier.errors import MetierError
 from metier.runtime import ActivatedBy, Session
@@ -9,8 +11,8 @@ from metier.runtime import ActivatedBy, Session
 __all__ = ["catalog_text", "included_instructions", "skills_to_include"]
 
 
-def catalog_text(session: Session, budget: Budget, request: str) -> str:
-    entries = session.skills.for_models
+def catalog_text(session: Session, budget: Budget, request: str, *, without: Collection[str] = ()) -> str:
+    entries = [entry for entry in session.skills.for_models if entry.name not in without]
     style = CatalogStyle(activation=ActivationMethod.TOOL, count=session.options.count)
     page = render_catalog(entries, budget, style)
     selector = session.selector

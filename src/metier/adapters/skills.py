@@ -14,13 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metier.catalog import Catalog
 from metier.disclosure import Budget
-from metier.errors import UnavailableError, UsageError
+from metier.errors import UsageError
+from metier.extras import MissingExtraError
 from metier.runtime import (
     Session,
     SessionOptions,
     SessionServices,
     Tool,
     ToolReply,
+    Workspace,
     call_tool,
     in_thread,
     static_tools,
@@ -28,6 +30,7 @@ from metier.runtime import (
 from metier.selection import Selection, Selector
 from metier.sources import discover
 from metier.spec import Json
+from metier.values import replace
 
 from .prompt import catalog_text, included_instructions, skills_to_include
 
@@ -39,11 +42,11 @@ _MOST_OPEN = 1_000
 _MOST_PAGES = 64
 
 
-class MissingSdkError(UnavailableError, ImportError):
+class MissingSdkError(MissingExtraError, ImportError):
     """The framework's package is not installed."""
 
     def __init__(self, extra: str) -> None:
-        super().__init__(f"{extra} is not installed", hint=f"pip install 'metier[{extra}]'", retryable=False)
+        super().__init__(f"{extra} is not installed", extra=extra)
 
     def __str__(self) -> str:
         return f"{super().__str__()}; {self.hint}"
@@ -59,17 +62,20 @@ class Skills:
 
     def __init__(
         self, *skills: Source, services: SessionServices | None = None, options: SessionOptions | None = None,
-        budget: Budget | None = None, auto_select: bool = False,
+        budget: Budget | None = None, auto_select: bool = False, general_tools: bool = False,
+        workspace: Workspace | str | os.PathLike[str] | None = None,
     ) -> None:  # fmt: skip
+        """`general_tools` adds tools for files, commands and code, in the sandbox and in the workspace."""
         self.budget = budget or Budget()
         self.auto_select = auto_select
         self._given = _only_session(skills)
-        if self._given is not None and (services or options):
+        if self._given is not None and (services or options or general_tools or workspace):
             raise UsageError("the session has services and options already", hint="give them to the Session")
         self.catalog = self._given.catalog if self._given else _catalog(skills)
-        self._options = options
+        self._options = replace(options or SessionOptions(), general_tools=True) if general_tools else options
+        self._workspace = workspace
         self._services = services or _default_services(self)
-        self._pages: dict[str, tuple[Catalog, str]] = {}
+        self._pages: dict[tuple[str, tuple[str, ...]], tuple[Catalog, str]] = {}
         self._selected: dict[str, str] = {}
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._offered: dict[str, dict[str, Tool]] = {}
@@ -90,7 +96,10 @@ class Skills:
         with self._lock:
             session = self._sessions.pop(conversation, None)
             if session is None:
-                session = Session(self.catalog, id=conversation or None, options=self._options, services=self._services)
+                session = Session(
+                    self.catalog, id=conversation or None, options=self._options, services=self._services,
+                    workspace=self._workspace,
+                )  # fmt: skip
             self._sessions[conversation] = session
             if len(self._sessions) > _MOST_OPEN:
                 _, oldest = self._sessions.popitem(last=False)
@@ -121,7 +130,7 @@ class Skills:
     async def instructions_async(self, conversation: str = "", *, request: str = "") -> str:
         """Like `instructions`, but runs in a thread unless the text is cached."""
         session = self.session(conversation)
-        page = self._pages.get(request)
+        page = self._pages.get((request, ()))
         if page is not None and page[0] is session.catalog and not self.auto_select and not skills_to_include(session):
             return page[1]
         return await in_thread(self.instructions, conversation, request=request)
@@ -156,12 +165,14 @@ class Skills:
 
     def _page(self, session: Session, request: str) -> str:
         """The catalog. Cached, because it is needed before every request and ten thousand skills take a while."""
-        catalog, text = self._pages.get(request, (None, ""))
+        # Skills whose instructions are included are not offered for loading.
+        included = tuple(sorted(skills_to_include(session)))
+        catalog, text = self._pages.get((request, included), (None, ""))
         if catalog is not session.catalog:
             if len(self._pages) >= _MOST_PAGES:
                 self._pages.clear()
-            text = catalog_text(session, self.budget, request)
-            self._pages[request] = (session.catalog, text)
+            text = catalog_text(session, self.budget, request, without=included)
+            self._pages[request, included] = (session.catalog, text)
         return text
 
 

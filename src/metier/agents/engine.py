@@ -19,8 +19,32 @@ from typing import TYPE_CHECKING, Self
 
 from metier.disclosure import Budget
 from metier.errors import ConflictError, MetierError, UnavailableError
-from metier.models import HOW_TO_SET_A_MODEL, ChatMessage, ModelChoice, ModelClient, RetryPolicy, Sleep, explain_failure
-from metier.runtime import ActivatedBy, Session, SkillSelector, Tool, activated_by, in_thread, wait_for
+from metier.models import (
+    HOW_TO_SET_A_MODEL,
+    ChatMessage,
+    FailureKind,
+    ModelChoice,
+    ModelClient,
+    ModelFailure,
+    RetryPolicy,
+    Sleep,
+    TranscriptMessage,
+    dump_messages,
+    explain_failure,
+    load_client,
+    load_messages,
+)
+from metier.runtime import (
+    ActivatedBy,
+    Operation,
+    OperationKind,
+    Session,
+    SkillSelector,
+    Tool,
+    activated_by,
+    in_thread,
+    wait_for,
+)
 from metier.selection import LlmSelector, Selection
 from metier.values import dataclass, field, replace
 
@@ -29,15 +53,17 @@ from .conversations import ConversationStore, Turn
 from .events import Event, ModelUsage, TurnFinished, TurnStatus
 from .history import PastTurn
 from .prompt import BASE_INSTRUCTIONS, MOST_RANKED, Prompt, build_prompt, decide
-from .turn import TurnLimitError, TurnLimits, TurnRun, usage_of
+from .turn import TurnLimitError, TurnLimits, TurnRun, follow_request, record_response, usage_of
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
 
 __all__ = ["AgentEngine", "Compaction", "EngineOptions"]
 
 _NAMED = re.compile(r"(?<![\w$])\$([a-z0-9]+(?:-[a-z0-9]+)*)\b")
+
+
+_UNFINISHED = frozenset({TurnStatus.FAILED, TurnStatus.STOPPED, TurnStatus.LIMITED})
 
 
 class Compaction(StrEnum):
@@ -170,6 +196,11 @@ class AgentEngine:
         """Continues the conversation with another model."""
         self._choice, self._client = choice, None
 
+    def load_client(self) -> None:
+        """Imports what the first request needs, for programs that have time before it."""
+        if isinstance(self._choice, ModelChoice):
+            load_client(self._choice)
+
     async def close(self) -> None:
         self.stop()
         self.session.close()
@@ -194,6 +225,21 @@ class AgentEngine:
             self._turn = None
 
     async def _run(self, message: str, put: Callable[[Event], None]) -> TurnFinished:
+        options = self.options
+        operation = Operation(
+            kind=OperationKind.TURN, name=options.agent, version=str(options.version or ""), session=self.id,
+            model=self.model_name.rpartition(":")[2],
+        )  # fmt: skip
+        with self.session.services.bus.follow(operation):
+            finished = await self._run_turn(message, put)
+            used = finished.usage
+            operation.provider = self._client.provider if self._client is not None else ""
+            operation.input_tokens, operation.output_tokens = used.input_tokens, used.output_tokens
+            operation.cached_tokens = used.cached_tokens
+            operation.error = str(finished.status) if finished.status in _UNFINISHED else ""
+        return finished
+
+    async def _run_turn(self, message: str, put: Callable[[Event], None]) -> TurnFinished:
         def emit(kind: type[Event], **values: object) -> None:
             put(kind(session=self.id, timestamp=self.session.services.clock(), **values))
 
@@ -234,8 +280,6 @@ class AgentEngine:
         return finished
 
     async def _answer(self, running: TurnRun, emit: Callable[..., None]) -> TurnFinished:
-        from pydantic_ai.exceptions import AgentRunError, ModelContextWindowExceededError
-
         limits = self.options.limits
         limit = limits.context_tokens
         try:
@@ -248,8 +292,8 @@ class AgentEngine:
                 self.prompt = prompt
                 try:
                     done = await running.step(prompt, self._sent())
-                except ModelContextWindowExceededError:
-                    if limit <= 2_000:
+                except ModelFailure as failure:
+                    if failure.kind is not FailureKind.CONTEXT or limit <= 2_000:
                         raise
                     # The model's window is smaller than engine.context_tokens.
                     limit //= 2
@@ -260,8 +304,8 @@ class AgentEngine:
         except TurnLimitError as over:
             hint = "continue with another message, or raise the limit in engine.*"
             return self._finished(running.answer, TurnStatus.LIMITED, reason=str(over), hint=hint)
-        except AgentRunError as error:
-            raise explain_failure(error, self.model_name) from error
+        except ModelFailure as failure:
+            raise explain_failure(failure, self.model_name) from failure
 
     async def _fit(self, running: TurnRun, limit: int, emit: Callable[..., None]) -> Prompt:
         """Builds the prompt, and drops or shortens history until everything that is sent fits the limit."""
@@ -289,14 +333,24 @@ class AgentEngine:
         if self.options.compaction is Compaction.MODEL:
             request = history.summary_request(self._summary[1], [each.turn for each in leaving])
             try:
-                reply = await running.client.ask([ChatMessage.user(request)])
-                running.usage += usage_of(reply.response) if reply.response is not None else ModelUsage()
-                summary = reply.text.strip()
+                reply, used = await self._ask(running.client, request, "summary")
+                running.usage += used
+                summary = reply.strip()
             except MetierError:  # the conversation continues without a summary
                 summary = ""
         self._summary = (leaving[-1].turn.number, summary)
         if self._store is not None:
             await in_thread(self._store.set_summary, self.id, *self._summary)
+
+    async def _ask(self, client: ModelClient, prompt: str, purpose: str) -> tuple[str, ModelUsage]:
+        """One request beside the conversation. Returns the answer and its usage."""
+        await client.connect()
+        with follow_request(self.session, client, purpose) as operation:
+            reply = await client.ask([ChatMessage.user(prompt)])
+            if reply.response is None:
+                return reply.text, ModelUsage()
+            record_response(operation, reply.response)
+        return reply.text, usage_of(reply.response)
 
     async def _connect(self) -> ModelClient | None:
         if self._client is None and self._choice is not None:
@@ -328,22 +382,22 @@ class AgentEngine:
             return found
 
         def ask(prompt: str) -> str:
-            reply = wait_for(client.ask([ChatMessage.user(prompt)]))
-            self._selection_usage += usage_of(reply.response) if reply.response is not None else ModelUsage()
-            return reply.text
+            reply, used = wait_for(self._ask(client, prompt, "selection"))
+            self._selection_usage += used
+            return reply
 
         chooser = LlmSelector(selector, ask)
         recent = self.session.recent_folders
         return decide(_with_triggered(found, chooser.select(message, most, recent=recent)), most)
 
-    def _build(self, current: list[ModelMessage] | None = None) -> Prompt:
+    def _build(self, current: list[TranscriptMessage] | None = None) -> Prompt:
         sent = history.text_of([*self._sent(), *(current or [])]) if current is not None else ""
         return build_prompt(
             self.session, base=self.options.instructions, budget=self.options.catalog, selection=self.selection, sent=sent,
             earlier=history.summary_note(*self._summary),
         )  # fmt: skip
 
-    def _sent(self) -> list[ModelMessage]:
+    def _sent(self) -> list[TranscriptMessage]:
         return [message for past in self._past or () for message in past.messages]
 
     def _load(self) -> None:
@@ -356,12 +410,8 @@ class AgentEngine:
         self._summary = self._store.summary(self.id)
         turns = self._store.turns(self.id)
         self._usage = sum((turn.usage for turn in turns), ModelUsage())
-        if self._choice is None:
-            # No model is asked, so pydantic-ai need not be imported to read the messages.
-            self._past = None
-            return
         kept = [turn for turn in turns if turn.status not in (None, TurnStatus.PREVIEW) and turn.number > self._summary[0]]
-        self._past = [PastTurn(turn, messages) for turn in kept if (messages := history.load_messages(turn.messages))]
+        self._past = [PastTurn(turn, messages) for turn in kept if (messages := load_messages(turn.messages))]
 
     def _begin(self, message: str) -> int:
         self._count += 1
@@ -375,7 +425,7 @@ class AgentEngine:
         turn = Turn(
             number=number, started=self.session.services.clock(), message=message, answer=finished.answer,
             status=finished.status,
-            reason=finished.reason, messages=history.dump_messages(messages) if messages else b"[]", active=finished.active,
+            reason=finished.reason, messages=dump_messages(messages) if messages else b"[]", active=finished.active,
             tokens=history.tokens_of(messages, self.session.options.count), usage=finished.usage,
         )  # fmt: skip
         if messages and self._past is not None:

@@ -8,21 +8,19 @@ skills are never lost: those of a removed turn return in the system prompt while
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
+from metier.errors import plural
+from metier.models import PartKind, TranscriptMessage
 from metier.values import dataclass, replace
 
 from .conversations import Turn
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
-
     from metier.disclosure import TokenCounter
 
 __all__ = [
     "PastTurn",
-    "dump_messages",
-    "load_messages",
     "shorten",
     "summary_note",
     "summary_request",
@@ -48,43 +46,24 @@ class PastTurn:
     """An earlier turn with its messages."""
 
     turn: Turn
-    messages: tuple[ModelMessage, ...]
+    messages: tuple[TranscriptMessage, ...]
 
 
-def dump_messages(messages: Sequence[ModelMessage]) -> bytes:
-    from pydantic_ai.messages import ModelMessagesTypeAdapter
-
-    return ModelMessagesTypeAdapter.dump_json(list(messages))
-
-
-def load_messages(data: bytes) -> tuple[ModelMessage, ...]:
-    """Returns () if pydantic-ai cannot read them, for example after a downgrade, so that the conversation can continue."""
-    from pydantic import ValidationError
-    from pydantic_ai.messages import ModelMessagesTypeAdapter
-
-    try:
-        return tuple(ModelMessagesTypeAdapter.validate_json(data))
-    except ValidationError:
-        return ()
-
-
-def texts(messages: Sequence[ModelMessage]) -> Iterator[str]:
+def texts(messages: Sequence[TranscriptMessage]) -> Iterator[str]:
     """All text that costs tokens."""
     for message in messages:
         for part in message.parts:
-            content = getattr(part, "content", None)
-            if isinstance(content, str):
-                yield content
-            arguments = getattr(part, "args", None)
-            if arguments:
-                yield str(arguments)
+            if part.content:
+                yield part.content
+            if part.arguments:
+                yield part.arguments
 
 
-def text_of(messages: Sequence[ModelMessage]) -> str:
+def text_of(messages: Sequence[TranscriptMessage]) -> str:
     return "\n".join(texts(messages))
 
 
-def tokens_of(messages: Sequence[ModelMessage], count: TokenCounter) -> int:
+def tokens_of(messages: Sequence[TranscriptMessage], count: TokenCounter) -> int:
     return sum(map(count, texts(messages)))
 
 
@@ -100,22 +79,20 @@ def turns_to_drop(tokens: Sequence[int], limit: int) -> int:
     return len(tokens)
 
 
-def shorten(messages: Sequence[ModelMessage], limit: int, count: TokenCounter) -> list[ModelMessage]:
+def shorten(messages: Sequence[TranscriptMessage], limit: int, count: TokenCounter) -> list[TranscriptMessage]:
     """Shortens the answers of tools, oldest first, until the messages fit. Instructions are not shortened."""
-    from pydantic_ai.messages import ModelRequest, ToolReturnPart
-
     found = list(messages)
     over = tokens_of(found, count) - limit
     for place, message in enumerate(found):
-        if over <= 0 or not isinstance(message, ModelRequest):
+        if over <= 0 or message.is_answer:
             continue
         parts = list(message.parts)
         for number, part in enumerate(parts):
-            if over > 0 and part.part_kind == "tool-return" and _is_long_answer(part.content):
+            if over > 0 and part.kind == PartKind.TOOL_RETURN and _is_long_answer(part.content):
                 cut = part.content[:_KEPT_OF_ANSWER] + _CUT
                 over -= count(part.content) - count(cut)
-                parts[number] = ToolReturnPart(tool_name=part.tool_name, content=cut, tool_call_id=part.tool_call_id)
-        found[place] = replace(message, parts=parts)
+                parts[number] = replace(part, content=cut)
+        found[place] = replace(message, parts=tuple(parts))
     return found
 
 
@@ -124,8 +101,8 @@ def summary_note(turns: int, summary: str) -> str:
     if not turns:
         return ""
     if not summary:
-        return f"[{turns} earlier turns of this conversation are left out.]"
-    return f"## Earlier in this conversation\n\n{turns} turns are left out; this is a summary of them.\n\n{summary}"
+        return f"[{plural(turns, 'earlier turn')} of this conversation left out.]"
+    return f"## Earlier in this conversation\n\n{plural(turns, 'turn')} left out; this is a summary.\n\n{summary}"
 
 
 def summary_request(before: str, turns: Sequence[Turn]) -> str:
@@ -139,5 +116,5 @@ def _quote(text: str) -> str:
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
 
 
-def _is_long_answer(content: object) -> TypeGuard[str]:
-    return isinstance(content, str) and len(content) > _KEPT_OF_ANSWER * 2 and "<skill_content " not in content
+def _is_long_answer(content: str) -> bool:
+    return len(content) > _KEPT_OF_ANSWER * 2 and "<skill_content " not in content

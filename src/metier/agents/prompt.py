@@ -103,7 +103,9 @@ def _with_ended(active: str, ended: Iterable[str]) -> str:
 
 
 def _catalog(session: Session, selection: Selection | None, budget: Budget) -> Disclosure:
-    listed = session.skills.for_models
+    # An active skill is described with its instructions; in the list it would be offered for loading again.
+    active = set(session.active_names)
+    listed = [entry for entry in session.skills.for_models if entry.name not in active]
     ranked, more = _rank(listed, selection)
     style = CatalogStyle(activation=ActivationMethod.TOOL, count=session.options.count)
     return render_catalog(ranked, budget, style, more=more)

@@ -10,22 +10,30 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, aclosing
+from typing import Any
 
 from metier.errors import ToolFailedError
-from metier.models import ModelClient, RetryPolicy, ToolCall, read_tool_call, tool_definitions, with_retries
-from metier.runtime import Session, Tool, ToolReply, call_tool, error_reply
+from metier.models import (
+    Instruction,
+    MessagePart,
+    ModelClient,
+    ModelQuery,
+    PartKind,
+    RetryPolicy,
+    ToolCall,
+    TranscriptMessage,
+    read_tool_call,
+    with_retries,
+)
+from metier.runtime import Operation, OperationKind, Session, Tool, ToolReply, call_tool, error_reply
 from metier.values import dataclass
 
 from . import events
 from .events import Event, ModelUsage
 from .prompt import Prompt
 
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
-    from pydantic_ai.models import ModelRequestParameters, StreamedResponse
-
-__all__ = ["TurnLimitError", "TurnLimits", "TurnRun", "usage_of"]
+__all__ = ["TurnLimitError", "TurnLimits", "TurnRun", "follow_request", "record_response", "usage_of"]
 
 _CHANGES_TOOLS = frozenset({"load_skill", "unload_skill"})
 
@@ -63,10 +71,9 @@ class TurnRun:
         self, client: ModelClient, session: Session, limits: TurnLimits, emit: Callable[[Event], None], *, message: str,
         retry: RetryPolicy,
     ) -> None:  # fmt: skip
-        from pydantic_ai.messages import ModelRequest, UserPromptPart
-
         self.client, self.session, self.limits = client, session, limits
-        self.messages: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart(content=message)])]
+        asked = MessagePart(kind=PartKind.USER, content=message)
+        self.messages: list[TranscriptMessage] = [TranscriptMessage(parts=(asked,))]
         self.usage = ModelUsage()
         self.texts: list[str] = []
         """The text of every step; the last one is the answer."""
@@ -81,38 +88,35 @@ class TurnRun:
     def answer(self) -> str:
         return "\n\n".join(text for text in self.texts if text)
 
-    async def step(self, prompt: Prompt, past: Sequence[ModelMessage]) -> bool:
+    async def step(self, prompt: Prompt, past: Sequence[TranscriptMessage]) -> bool:
         """Sends one request and runs the tools that the model calls. Returns True once the model has answered."""
         self.texts.append("")
         response = await self._request(prompt, [*past, *self.messages])
         self.messages.append(response)
         self.usage += usage_of(response)
-        calls = response.tool_calls
+        calls = response.calls
         if calls:
             answers = await self._run_calls(calls, prompt.tools)
-            from pydantic_ai.messages import ModelRequest
-
-            self.messages.append(ModelRequest(parts=answers))
+            self.messages.append(TranscriptMessage(parts=tuple(answers)))
         if self.limits.tokens and self.usage.tokens > self.limits.tokens and calls:
             raise TurnLimitError(f"this turn used {self.usage.tokens:,} tokens; the limit is {self.limits.tokens:,}")
         if response.finish_reason == "length" and not calls:
             raise TurnLimitError("the answer was cut off at the model's limit of tokens for one answer")
         return not calls
 
-    def closed(self, note: str = "") -> list[ModelMessage]:
+    def closed(self, note: str = "") -> list[TranscriptMessage]:
         """The messages in a form that providers accept: every call has its answer, and the model spoke last."""
-        from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
-
         kept = list(self.messages)
         partial = self.texts[-1] if self.texts else ""
-        if isinstance(kept[-1], ModelResponse) and kept[-1].tool_calls:
+        if kept[-1].is_answer and kept[-1].calls:
             kept.pop()
-        if isinstance(kept[-1], ModelRequest):
+        if not kept[-1].is_answer:
             text = "\n\n".join(filter(None, (partial, note))) or "(no answer)"
-            kept.append(ModelResponse(parts=[TextPart(content=text)], model_name=self.client.name))
+            said = MessagePart(kind=PartKind.TEXT, content=text)
+            kept.append(TranscriptMessage(is_answer=True, parts=(said,), model=self.client.name))
         return kept
 
-    async def _request(self, prompt: Prompt, messages: list[ModelMessage]) -> ModelResponse:
+    async def _request(self, prompt: Prompt, messages: list[TranscriptMessage]) -> TranscriptMessage:
         def on_retry(attempt: int, seconds: float, reason: str) -> None:
             self.texts[-1] = ""
             self.emit(events.ModelRetried, attempt=attempt, seconds=seconds, reason=reason)
@@ -121,34 +125,29 @@ class TurnRun:
             lambda: self._stream(prompt, messages), self._retry, name=self.client.name, on_retry=on_retry
         )  # fmt: skip
 
-    async def _stream(self, prompt: Prompt, messages: list[ModelMessage]) -> ModelResponse:
-        model = await self.client.connect()
-        async with self.client.stream(messages, _parameters(prompt, cached=model.system == "anthropic")) as stream:
-            await self._emit_stream(stream)
-            return stream.get()
-
-    async def _emit_stream(self, stream: StreamedResponse) -> None:
-        from pydantic_ai import messages as parts
-
-        async for event in stream:
-            match event:
-                case parts.PartStartEvent(part=parts.TextPart(content=text)) if text:
-                    self._add_text(text)
-                case parts.PartDeltaEvent(delta=parts.TextPartDelta(content_delta=text)) if text:
-                    self._add_text(text)
-                case parts.PartStartEvent(part=parts.ThinkingPart(content=text)) if text:
-                    self.emit(events.ThinkingText, text=text)
-                case parts.PartDeltaEvent(delta=parts.ThinkingPartDelta(content_delta=str() as text)) if text:
-                    self.emit(events.ThinkingText, text=text)
+    async def _stream(self, prompt: Prompt, messages: list[TranscriptMessage]) -> TranscriptMessage:
+        await self.client.connect()
+        query = ModelQuery(messages=messages, instructions=_instructions(prompt), tools=prompt.tools)
+        with follow_request(self.session, self.client, "answer") as operation:
+            async with aclosing(self.client.stream(query)) as stream:
+                async for piece in stream:
+                    if isinstance(piece, TranscriptMessage):
+                        record_response(operation, piece)
+                        return piece
+                    if piece.thinking:
+                        self.emit(events.ThinkingText, text=piece.text)
+                    else:
+                        self._add_text(piece.text)
+        raise AssertionError("a stream ends with the whole answer")
 
     def _add_text(self, text: str) -> None:
         self.texts[-1] += text
         self.emit(events.AnswerText, text=text)
 
-    async def _run_calls(self, calls: Sequence[ToolCallPart], tools: Sequence[Tool]) -> list[ToolReturnPart]:
+    async def _run_calls(self, calls: Sequence[MessagePart], tools: Sequence[Tool]) -> list[MessagePart]:
         """The answers in the order of the calls. Calls run in parallel, except those that change which tools there are."""
         known = {tool.name: tool for tool in tools}
-        answers: list[ToolReturnPart] = []
+        answers: list[MessagePart] = []
         waiting: list[ToolCall] = []
         for call in map(read_tool_call, calls):
             if call.tool not in _CHANGES_TOOLS:
@@ -160,14 +159,12 @@ class TurnRun:
             known = {tool.name: tool for tool in self.session.tools()}
         return answers + await self._run_parallel(waiting, known)
 
-    async def _run_parallel(self, calls: Sequence[ToolCall], known: dict[str, Tool]) -> list[ToolReturnPart]:
+    async def _run_parallel(self, calls: Sequence[ToolCall], known: dict[str, Tool]) -> list[MessagePart]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run_call(call, known)) for call in calls]
         return [task.result() for task in tasks]
 
-    async def _run_call(self, call: ToolCall, known: dict[str, Tool]) -> ToolReturnPart:
-        from pydantic_ai.messages import ToolReturnPart
-
+    async def _run_call(self, call: ToolCall, known: dict[str, Tool]) -> MessagePart:
         skill = known[call.tool].skill if call.tool in known else ""
         self.emit(events.ToolCallStarted, id=call.id, tool=call.tool, arguments=call.arguments, skill=skill)
         started = time.perf_counter()
@@ -175,8 +172,9 @@ class TurnRun:
         self.emit(
             events.ToolCallFinished, id=call.id, tool=call.tool, text=reply.text, ok=reply.ok, code=reply.code,
             duration=time.perf_counter() - started, level=reply.outcome.isolation.level if reply.outcome else "",
+            summary=reply.summary,
         )  # fmt: skip
-        return ToolReturnPart(tool_name=call.tool, content=reply.text, tool_call_id=call.id)
+        return MessagePart(kind=PartKind.TOOL_RETURN, tool=call.tool, content=reply.text, call_id=call.id)
 
     async def _reply(self, call: ToolCall, known: dict[str, Tool]) -> ToolReply:
         if call.tool in known:
@@ -184,35 +182,32 @@ class TurnRun:
         if self.limits.repeats and self._calls[call.tool, call.arguments] > self.limits.repeats:
             message = f"{call.tool} was called {self.limits.repeats} times with these arguments"
             return error_reply(RepeatedCallError(message, hint="use its answer, or do something else"))
-        return await call_tool(known, call.tool, call.arguments)
+        return await call_tool(known, call.tool, call.arguments, id=call.id)
 
 
-def usage_of(response: ModelResponse) -> ModelUsage:
+def usage_of(response: TranscriptMessage) -> ModelUsage:
     """The usage of one request."""
-    used = response.usage
     return ModelUsage(
-        requests=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cache_read_tokens,
-        calls=len(response.tool_calls), cost=_cost(response),
+        requests=1, input_tokens=response.input_tokens, output_tokens=response.output_tokens,
+        cached_tokens=response.cached_tokens, calls=len(response.calls), cost=response.cost,
     )  # fmt: skip
 
 
-def _parameters(prompt: Prompt, *, cached: bool) -> ModelRequestParameters:
-    """With `cached`, the provider is given the parts of the prompt and which of them stay the same. Others get one text,
-    because many compatible servers accept only one system message."""
-    from pydantic_ai.messages import InstructionPart
-    from pydantic_ai.models import ModelRequestParameters
+def follow_request(session: Session, client: ModelClient, purpose: str) -> AbstractContextManager[Operation]:
+    """Lets tracers follow one request to a model."""
+    return session.services.bus.follow(Operation(
+        kind=OperationKind.MODEL, name=client.bare_name, model=client.bare_name, provider=client.provider, purpose=purpose,
+        session=session.id,
+    ))  # fmt: skip
 
+
+def record_response(operation: Operation, response: TranscriptMessage) -> None:
+    operation.answered_by, operation.response_id = response.model, response.id
+    operation.finish_reason = response.finish_reason
+    operation.input_tokens, operation.output_tokens = response.input_tokens, response.output_tokens
+    operation.cached_tokens = response.cached_tokens
+
+
+def _instructions(prompt: Prompt) -> tuple[Instruction, ...]:
     fixed = {"base"} if prompt.catalog.left_out else {"base", "catalog"}
-    parts = [InstructionPart(content=part.text, dynamic=part.name not in fixed) for part in prompt.parts]
-    return ModelRequestParameters(
-        function_tools=tool_definitions(prompt.tools),
-        instruction_parts=parts if cached else [InstructionPart(content=prompt.text)],
-    )
-
-
-def _cost(response: ModelResponse) -> float | None:
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):
-        # There is no price list for a model on the user's own server.
-        return None
+    return tuple(Instruction(part.text, fixed=part.name in fixed) for part in prompt.parts)

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from .conversations import Conversations
     from .host_listings import HostListings
     from .installation import Installation
+    from .packages import Packages
     from .registries import Registries
     from .router import Router
     from .sessions import Sessions
     from .skills import LocalSkills
+    from .workspaces import Workspaces
 
 __all__ = ["App"]
 
@@ -131,7 +133,8 @@ class App:
         """Returns the skills that are hidden by what was installed now; copies and links of the same skill are not."""
         if not result.done or not result.changed:
             return ()
-        placed = self.installation.store(result.scope.level).place_all(result.lock[name] for name in result.changed)
+        versions = [entry for name in result.changed for entry in result.lock.versions(name.partition("@")[0])]
+        placed = self.installation.store(result.scope.level).place_all(versions)
         installed = {os.path.realpath(path) for skill in placed.values() for path in skill.paths}
         others = (os.path.join(root, name) for root in self.installation.skill_roots for name in result.changed)
         if not any(os.path.exists(path) and os.path.realpath(path) not in installed for path in others):
@@ -177,8 +180,20 @@ class App:
 
         return Sessions(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            skills=self.skills,
+            skills=self.skills, packages=self.packages,
         )  # fmt: skip
+
+    @cached_property
+    def packages(self) -> Packages:
+        from .packages import Packages
+
+        return Packages(paths=self.paths, environment=self.environment, installation=self.installation)
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        from .workspaces import Workspaces
+
+        return Workspaces(paths=self.paths, settings=self.settings)
 
     @cached_property
     def conversations(self) -> Conversations:

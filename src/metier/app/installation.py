@@ -70,7 +70,7 @@ class Installation:
 
         return InstallScope(
             level=level, root=self.paths.home if level is ScopeLevel.USER else self.paths.folder, home=self.paths.user_home,
-            plugins=self.plugins_dir, environment=self.environment, metier_home=self.paths.home,
+            plugins=self.plugins_dir, environment=self.environment, metier_home=self.paths.home, user_skills=self.user_dir,
         )  # fmt: skip
 
     def store(self, level: ScopeLevel) -> SkillStore:

@@ -194,8 +194,13 @@ def _with_hidden(entries: Iterable[Entry], hidden: Iterable[Entry], winners: Map
 
 
 def _is_higher(one: Entry, other: Entry) -> bool:
-    """Returns True if both have versions, and the first one's is higher. Otherwise the order of the places decides."""
+    """Returns True if both have versions, and the first one's is higher. Otherwise the order of the places decides.
+
+    A folder `NAME@VERSION` is an extra version of a skill: it never wins against the skill's own folder without a version.
+    """
     mine, yours = one.version, other.version
+    if not mine and other.folder.endswith(f"/{other.name}@{yours}"):
+        return True
     return is_version(mine) and is_version(yours) and Version.parse(mine) > Version.parse(yours)
 
 

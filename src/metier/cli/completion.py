@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
@@ -11,17 +13,68 @@ from metier.errors import MetierError
 from .core.dispatch import command, root_command
 from .core.result import Result
 
-__all__ = ["completion", "skill_names"]
+__all__ = [
+    "completion",
+    "conversation_ids",
+    "rule_codes",
+    "script_names",
+    "session_ids",
+    "setting_names",
+    "skill_names",
+    "target_names",
+]
 
 _CLASSES: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
-def skill_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    try:
-        return [name for entry in App().catalog.entries if (name := entry.name).startswith(incomplete)]
-    except (MetierError, OSError):
-        # The command itself reports a broken configuration; completion stays silent.
-        return []
+def _completer(values: Callable[[App, click.Context], Iterable[str]]) -> Callable[..., list[str]]:
+    """Returns a `shell_complete` function that offers these values."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+        # Of a list with commas, the last word is completed.
+        start, comma, last = incomplete.rpartition(",")
+        try:
+            return [f"{start}{comma}{value}" for value in values(App(), context) if value.startswith(last)]
+        except (MetierError, OSError):
+            # The command itself reports a broken configuration; completion stays silent.
+            return []
+
+    return complete
+
+
+def _targets(app: App, context: click.Context) -> Iterable[str]:  # noqa: ARG001
+    from metier.hosts import HOSTS
+
+    return (*sorted(HOSTS), "all-detected", "none")
+
+
+def _settings(app: App, context: click.Context) -> Iterable[str]:  # noqa: ARG001
+    from metier.config import KEYS
+
+    return sorted(KEYS)
+
+
+def _codes(app: App, context: click.Context) -> Iterable[str]:  # noqa: ARG001
+    from metier.scan import RULES
+    from metier.spec import CODES
+
+    return sorted({*CODES, *(rule.code for rule in RULES.values())})
+
+
+def _scripts(app: App, context: click.Context) -> Iterable[str]:
+    name = context.params.get("skill")
+    entry = app.catalog.get(name) if name else None
+    files = app.skills.files_of(entry, offline=True).list() if entry else ()
+    return sorted(file.path.removeprefix("scripts/") for file in files if file.path.startswith("scripts/"))
+
+
+skill_names = _completer(lambda app, _: dict.fromkeys(entry.name for entry in app.catalog.entries))
+target_names = _completer(_targets)
+setting_names = _completer(_settings)
+rule_codes = _completer(_codes)
+script_names = _completer(_scripts)
+session_ids = _completer(lambda app, _: (session.id for session in app.sessions.store.sessions()))
+conversation_ids = _completer(lambda app, _: (each.id for each in app.conversations.store.recent()))
 
 
 @command("", "completion")

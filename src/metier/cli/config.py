@@ -13,6 +13,7 @@ from metier.app import App
 from metier.config import Setting, SettingKey, SettingKind, find_key, parse_value, set_value, unset_value
 from metier.errors import NotFoundError, RefusedError
 
+from .completion import setting_names
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import Terminal, one_line, strip_control_chars
@@ -43,7 +44,7 @@ def show(app: App) -> Result:
 
 
 @command("config", "get")
-@click.argument("key")
+@click.argument("key", shell_complete=setting_names)
 def get(app: App, *, key: str) -> Result:
     """Print one setting, or one value of a table: `metier config get skills.sources.work.url`."""
     known, below = find_key(key)
@@ -58,7 +59,7 @@ def get(app: App, *, key: str) -> Result:
 
 
 @command("config", "set")
-@click.argument("key")
+@click.argument("key", shell_complete=setting_names)
 @click.argument("values", nargs=-1, required=True)
 @click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
 def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -> Result:
@@ -78,7 +79,7 @@ def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -
 
 
 @command("config", "unset")
-@click.argument("key")
+@click.argument("key", shell_complete=setting_names)
 @click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
 def unset_setting(app: App, *, key: str, project: bool) -> Result:
     """Go back to a setting's default, or remove one value of a table."""

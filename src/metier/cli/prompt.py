@@ -16,7 +16,7 @@ from metier.disclosure import (
     exact_token_counter,
     render_prompt,
 )
-from metier.errors import UsageError
+from metier.errors import UsageError, plural
 from metier.spec import estimate_tokens
 
 from .core.dispatch import command
@@ -128,5 +128,5 @@ def _result(shown: Disclosure, options: PromptOptions, *, exact: bool) -> Result
         },
         lines=lambda _: (),
         text=f"{shown.text}\n" if shown.text else "",
-        info=f"{'' if exact else 'about '}{shown.tokens:,} tokens; {summary}",
+        info=f"{'' if exact else 'about '}{plural(shown.tokens, 'token')}; {summary}",
     )

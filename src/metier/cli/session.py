@@ -12,9 +12,10 @@ from metier.app import App
 from metier.errors import UsageError
 from metier.runtime import SqliteSessionStore, StoredSession, find_session
 
+from .completion import session_ids
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import Terminal, cell_width, one_line, pad
+from .core.terminal import Terminal, cell_width, one_line, pad, plural
 
 __all__ = ["clear", "list_sessions", "show"]
 
@@ -36,7 +37,7 @@ def list_sessions(app: App) -> Result:
 
 
 @command("session", "show")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=session_ids)
 def show(app: App, *, session_id: str) -> Result:
     """Show the active skills of a session: since when, activated by whom, and for how long."""
     session = find_session(app.sessions.store, session_id)
@@ -48,17 +49,17 @@ def show(app: App, *, session_id: str) -> Result:
             yield "  No active skills"
         widest = max((cell_width(row.name) for row in session.active), default=0)
         for row in session.active:
-            how = f"by {row.by}, {row.mode}{', pinned' if row.pinned else ''}, {row.tokens:,} tokens"
+            how = f"by {row.by}, {row.mode}{', pinned' if row.pinned else ''}, {plural(row.tokens, 'token')}"
             yield f"  {pad(one_line(row.name), widest)}  {_local_time(row.since)}  {how}"
         if used:
             tokens, seconds = sum(each.tokens for each in used), sum(each.seconds for each in used)
-            yield terminal.paint(f"  {tokens:,} tokens given to models, {seconds:.1f} s of scripts", "dim")
+            yield terminal.paint(f"  {plural(tokens, 'token')} given to models, {seconds:.1f} s of scripts", "dim")
 
     return Result(data=_session_row(session), lines=lines, notes=_notes(app.sessions.store))
 
 
 @command("session", "clear")
-@click.argument("session_id", metavar="ID", required=False)
+@click.argument("session_id", metavar="ID", required=False, shell_complete=session_ids)
 @click.option("--all", "everything", is_flag=True, help="Clear all sessions.")
 def clear(app: App, *, session_id: str | None, everything: bool) -> Result:
     """Delete a session and its usage. Skills are not changed."""

@@ -84,11 +84,12 @@ class _Allowance:
 
     left: int
     style: CatalogStyle
+    empty: int
+    """Tokens of the tags of a block."""
 
     def cost(self, line: CatalogLine) -> int:
         """Returns the tokens that one line adds to a page that already has the tags of the block."""
-        style = self.style
-        return max(1, style.count(render_block([line], [], style.form)) - style.count(render_block([], ["x"], style.form)) + 1)
+        return max(1, self.style.count(render_block([line], [], self.style.form)) - self.empty + 1)
 
     def spend(self, cost: int) -> bool:
         if cost > self.left:
@@ -116,7 +117,7 @@ def _fit(skills: list[PromptSkill], budget: Budget, style: CatalogStyle, more: i
     total = max(0, budget.tokens - style.count(style.page([], ["x"], len(skills) + more)))
     for_full, for_brief = int(total * budget.full_share), int(total * budget.brief_share)
     waiting = list(skills)
-    allowance = _Allowance(for_full, style)
+    allowance = _Allowance(for_full, style, style.count(render_block([], ["x"], style.form)))
     full = allowance.spend_on_lines(waiting, style.full_line)
     allowance.left += for_brief
     brief = allowance.spend_on_lines(waiting, style.brief_line)

@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
+
+from metier.errors import plural
 
 from .escaping import escape_markdown, escape_output, escape_xml, one_line
 from .tiers import CatalogFormat, PromptSkill
@@ -50,7 +53,8 @@ def breadcrumb(skills: int) -> str:
 
 
 def left_out_sentence(skills: int, activation: ActivationMethod) -> str:
-    return f"{skills:,} more skills are not listed here; {_SEARCH[activation]}."
+    are = "is" if skills == 1 else "are"
+    return f"{plural(skills, 'more skill')} {are} not listed here; {_SEARCH[activation]}."
 
 
 def render_block(lines: Sequence[CatalogLine], names: Sequence[str], form: CatalogFormat) -> str:
@@ -68,14 +72,20 @@ def render_block(lines: Sequence[CatalogLine], names: Sequence[str], form: Catal
 
 def _render_xml(lines: Sequence[CatalogLine], names: Sequence[str]) -> str:
     parts = ["<available_skills>"]
-    for name, description, location in lines:
-        parts += ["<skill>", f"<name>{escape_xml(name)}</name>"]
-        parts += [f"<description>{escape_xml(description)}</description>"] if description else []
-        parts += [f"<location>{escape_xml(location)}</location>"] if location else []
-        parts.append("</skill>")
+    parts += [_xml_line(line) for line in lines]
     if names:
         parts.append(f"<also_available>{', '.join(map(escape_xml, names))}</also_available>")
     return "\n".join([*parts, "</available_skills>"])
+
+
+# A page is rendered several times until it fits, and again with every turn, mostly of the same lines.
+@lru_cache(maxsize=2_000)
+def _xml_line(line: CatalogLine) -> str:
+    name, description, location = line
+    parts = ["<skill>", f"<name>{escape_xml(name)}</name>"]
+    parts += [f"<description>{escape_xml(description)}</description>"] if description else []
+    parts += [f"<location>{escape_xml(location)}</location>"] if location else []
+    return "\n".join([*parts, "</skill>"])
 
 
 def _render_markdown(lines: Sequence[CatalogLine], names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
-from metier.errors import UnavailableError
+from metier.extras import MissingExtraError
 from metier.spec import estimate_tokens, first_sentence
 from metier.values import dataclass
 
@@ -95,11 +95,7 @@ def exact_token_counter(vocabulary: str = "o200k_base") -> TokenCounter:
     try:
         from splintr import Tokenizer
     except ImportError:
-        raise UnavailableError(
-            "exact token counts need a tokenizer, which is not installed",
-            hint="pip install 'metier[tokenizer]'",
-            retryable=False,
-        ) from None
+        raise MissingExtraError("exact token counts need a tokenizer, which is not installed", extra="tokenizer") from None
     # `encode_ordinary`, because a special token that a skill spells out is plain text.
     encode = Tokenizer.from_pretrained(vocabulary).encode_ordinary
     return lambda text: len(encode(text))

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from metier.errors import plural
+
 from .charts import Bar, as_text, bars, pairs
 from .outputs import OutputReport
 from .skill_tests import SkillTestResult, SkillTestStatus
@@ -42,7 +44,7 @@ def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
     if not reports:
         return
     total, passed = sum(len(one.rows) for one in reports), sum(row.passed for one in reports for row in one.rows)
-    yield f"<h2>Does it trigger?</h2><p>{passed} of {total} requests, judged by the {as_text(reports[0].judge)}.</p>"
+    yield f"<h2>Does it trigger?</h2><p>{passed} of {plural(total, 'request')}, judged by the {as_text(reports[0].judge)}.</p>"
     yield bars(
         [
             Bar(label=one.skill, share=one.pass_rate, text=f"{len(one.rows) - len(one.failures)} of {len(one.rows)}",
@@ -65,7 +67,7 @@ def _rates(one: TriggerReport) -> list[str]:
 def _requests(report: TriggerReport) -> Iterator[str]:
     rows = sorted(report.rows, key=lambda row: row.passed)
     opened = " open" if report.failures else ""
-    counts = f"{len(report.rows)} requests, {len(report.failures)} failed"
+    counts = f"{plural(len(report.rows), 'request')}, {len(report.failures)} failed"
     yield f"<details{opened}><summary>{as_text(report.skill)}: {counts}</summary>"
     yield _table(("", "request", "should", "rate", "picked, and why"), (_request(row, report.skill) for row in rows))
     yield "</details>"

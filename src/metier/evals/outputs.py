@@ -8,7 +8,7 @@ from typing import Any
 
 from metier.catalog import Entry
 from metier.models import ChatModel
-from metier.runtime import Limits, Permissions, ScriptRunner
+from metier.runtime import Limits, PackageProvider, Permissions, ScriptRunner
 from metier.values import dataclass
 
 from .files import EvalCase
@@ -32,6 +32,8 @@ class OutputEval:
     runner: ScriptRunner
     permissions: Permissions
     limits: Limits
+    packages: PackageProvider | None = None
+    """Prepares the packages that the skill's scripts declare."""
     runs: int = 1
     old: Entry | None = None
     """The version to compare with instead of no skill."""
@@ -94,7 +96,7 @@ async def run_outputs(
     async def one(case: EvalCase, variant: Variant, run: int) -> GradedRun:
         task_workspace = TaskWorkspace(
             inputs=inputs[case.name], outputs=results.outputs(case, variant.name, run), runner=evaluation.runner,
-            limits=evaluation.limits,
+            limits=evaluation.limits, packages=evaluation.packages,
         )  # fmt: skip
         result = await run_task(case, variant, evaluation.model, task_workspace, evaluation.permissions)
         grades = await grade(case, result.answer, task_workspace, evaluation.model, folder=skill)

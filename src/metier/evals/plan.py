@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from metier.catalog import Catalog, Entry
 from metier.errors import NotFoundError
 from metier.models import ChatModel
-from metier.runtime import Limits, Permissions, ScriptRunner
+from metier.runtime import Limits, PackageMount, PackageProvider, Permissions, ScriptRunner
 from metier.selection import Selector
 from metier.sources import DiskFiles
 from metier.values import dataclass
@@ -60,6 +60,10 @@ class EvalServices:
     """Judges triggers instead of the local ranker, and does the tasks of output evals."""
     test_runner: ScriptRunner | None = None
     """Runs the skills' own tests; default: `runner`."""
+    packages: PackageProvider | None = None
+    """Prepares the packages that scripts declare."""
+    prepared: Callable[[str], Sequence[PackageMount]] = lambda _: ()
+    """Returns the prepared packages of the skill in a folder, for its own tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +148,11 @@ async def run_evals(plan: EvalPlan, services: EvalServices, *, on_progress: Call
     """Runs trigger evals, tests and output evals, in this order. `on_progress` is called `plan.steps` times."""
     triggers = await _run_triggers(plan, services, on_progress)
     tests = await run_skill_tests(
-        plan.test_files, services.test_runner or services.runner, limits=services.limits, on_progress=lambda _: on_progress()
+        plan.test_files,
+        services.test_runner or services.runner,
+        limits=services.limits,
+        packages=services.prepared,
+        on_progress=lambda _: on_progress(),
     )
     outputs = await _run_outputs(plan, services, services.model, on_progress) if services.model else []
     notes = (*plan.notes, *(f"{report.skill}: {note}" for report in triggers for note in report.notes))
@@ -185,7 +193,7 @@ async def _run_outputs(
     for entry, cases in plan.cases:
         evaluation = OutputEval(
             entry=entry, cases=cases, model=model, runner=services.runner, permissions=services.permissions,
-            runs=options.runs, old=options.baseline, limits=services.limits,
+            packages=services.packages, runs=options.runs, old=options.baseline, limits=services.limits,
         )  # fmt: skip
         folder = os.path.join(services.folder, options.workspace or f"{entry.name}-workspace")
         # A folder that the user named may be anywhere; one in the project may not lead out of it.

@@ -10,11 +10,12 @@ import os
 from collections.abc import Iterator
 
 from metier.disclosure import escape_output, one_line
-from metier.errors import RefusedError
+from metier.errors import RefusedError, plural
 from metier.runtime import (
     Limits,
     Outcome,
     OutputFile,
+    PackageProvider,
     Schema,
     ScriptRun,
     ScriptRunner,
@@ -42,6 +43,8 @@ class TaskWorkspace:
     outputs: str
     runner: ScriptRunner
     limits: Limits
+    packages: PackageProvider | None = None
+    """Prepares the packages that the skill's scripts declare."""
 
     def tools(self) -> tuple[Tool, ...]:
         path, text, code = _text("A plain relative path."), _text("The whole content."), _text("Python 3, standard library.")
@@ -64,7 +67,7 @@ class TaskWorkspace:
             try:
                 yield entry.path, data.decode("utf-8")[:_MOST_READ]
             except UnicodeDecodeError:
-                yield entry.path, f"(binary, {len(data):,} bytes)"
+                yield entry.path, f"(binary, {plural(len(data), 'byte')})"
 
     def around(self, runner: ScriptRunner) -> ScriptRunner:
         """A runner for the skill's own scripts: they can read the workspace's files and add to them."""
@@ -75,7 +78,7 @@ class TaskWorkspace:
 
     async def _list(self, _: dict[str, Json]) -> ToolReply:
         rows = [
-            f"{one_line(entry.path)}  {entry.size:,} bytes"
+            f"{one_line(entry.path)}  {plural(entry.size, 'byte')}"
             for folder in (self.inputs, self.outputs)
             for entry in DiskFiles(folder).list()
         ]

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from .installation import install, list_source, parse_source_ref, restore_and_install
     from .jsonc import JsoncError, read_jsonc, with_member
     from .lock.lock_file import Lock, LockEntry, Origin
+    from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
-    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult
+    from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
+    from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
+    from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
+    from .packages.skill_packages import SkillPackages, SkillPackageStatus, package_changes
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -55,11 +59,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_TARGETS",
+    "NPM_HINT",
     "SWITCH_FILES",
+    "UV_HINT",
     "Access",
     "AgentVisibility",
     "AgentsMd",
     "ArchiveFile",
+    "BuiltPackage",
     "CacheSize",
     "Choose",
     "ConfiguredPlugin",
@@ -67,6 +74,8 @@ __all__ = [
     "ConflictAnswer",
     "Cooldown",
     "Edits",
+    "EnvironmentCache",
+    "EnvironmentsSize",
     "FetchProgress",
     "FetchResult",
     "FetchStage",
@@ -95,10 +104,15 @@ __all__ = [
     "LockEntry",
     "LockFetcher",
     "LockVerdict",
+    "LockedPackage",
+    "LockedPackages",
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
     "Origin",
+    "PackageDownloads",
+    "PackageEnvironment",
+    "PackagePrograms",
     "PreparedSkill",
     "Progress",
     "Ref",
@@ -108,6 +122,8 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
+    "SkillPackageStatus",
+    "SkillPackages",
     "SkillStore",
     "SkillSwitches",
     "SkillUpdate",
@@ -118,6 +134,7 @@ __all__ = [
     "UpdateState",
     "UpdateStatus",
     "Verb",
+    "VersionAction",
     "WellKnown",
     "abort_updates",
     "apply_change",
@@ -135,6 +152,7 @@ __all__ = [
     "list_source",
     "not_installed",
     "outdated",
+    "package_changes",
     "parse_header",
     "parse_ref",
     "parse_source_ref",
@@ -216,6 +234,10 @@ if not TYPE_CHECKING:
                 "LockEntry",
                 "Origin",
             ),
+            "metier.install.lock.locked_packages": (
+                "LockedPackage",
+                "LockedPackages",
+            ),
             "metier.install.lock.restore": ("restore",),
             "metier.install.lock.verify": (
                 "LockCondition",
@@ -229,9 +251,23 @@ if not TYPE_CHECKING:
             "metier.install.options": (
                 "ConflictAction",
                 "ConflictAnswer",
+                "VersionAction",
                 "InstallOptions",
                 "HiddenSkill",
                 "InstallResult",
+            ),
+            "metier.install.packages.environments": (
+                "BuiltPackage",
+                "PackageEnvironment",
+                "EnvironmentCache",
+                "EnvironmentsSize",
+                "PackageDownloads",
+            ),
+            "metier.install.packages.programs": ("NPM_HINT", "UV_HINT", "PackagePrograms"),
+            "metier.install.packages.skill_packages": (
+                "SkillPackageStatus",
+                "SkillPackages",
+                "package_changes",
             ),
             "metier.install.prepare": (
                 "PreparedSkill",

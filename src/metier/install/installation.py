@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from metier.errors import AmbiguousError, RefusedError, SkillNotFoundError, UsageError
+from metier.spec import is_version
 from metier.values import dataclass, replace
 
 from .configured_plugins import ConfiguredPlugin, not_installed
@@ -23,10 +24,11 @@ from .prepare import PreparedSkill, prepare, refuse_blocked
 from .protocols import Fetched, FetchedSkill, Fetcher, Scan
 from .refs.parsing import parse_ref
 from .refs.pins import at_git_ref
-from .refs.ref_types import ArchiveFile, LocalName, LocalPath, Ref
+from .refs.ref_types import ArchiveFile, LocalName, LocalPath, Ref, RegistryRef
 from .store import SkillStore
 from .targets.scope import ALL_DETECTED, ScopeLevel, read_targets
 from .transaction.steps import Edits, InstallStep, Verb, changes
+from .versions import other_version, place_versions, replaced_versions
 
 __all__ = ["InstallRun", "install", "list_source", "restore_and_install"]
 
@@ -163,13 +165,22 @@ class InstallRun:
 
     def _fetch_one(self, text: str, access: Access) -> tuple[str, Fetched]:
         """Returns the skills of a ref, and the ref as the lock keeps it."""
-        ref = parse_source_ref(text, access)
+        ref = self._parse(text, access)
         if self.options.git_ref:
             ref = at_git_ref(ref, self.options.git_ref, folder=access.folder)
         if isinstance(ref, LocalName) and (entry := self.store.lock().get(ref.name)):
             # An installed skill that more agents should see.
             return entry.asked, Fetched(skills=(self.store.read_installed(entry),))
         return ref.text, fetch_ref(ref, _without_cache(ref, access), choose=self._choose, progress=self.progress)
+
+    def _parse(self, text: str, access: Access) -> Ref:
+        """Parses a ref. `NAME@VERSION` of an installed skill is another version from its source."""
+        name, _, version = text.strip().partition("@")
+        entry = self.store.lock().get(name)
+        if entry and version and is_version(version):
+            found = self.store.lock().get(text.strip())
+            return LocalName(found.name) if found else other_version(entry, version, access)
+        return parse_source_ref(text, access)
 
     def _choose(self, found: tuple[FoundSkill, ...]) -> Iterable[FoundSkill]:
         offered = wanted_by_default(found)
@@ -185,7 +196,8 @@ class InstallRun:
 
     def _existing_name(self, skill: FetchedSkill) -> str | None:
         """Returns the name under which a skill of the same origin is installed, if it was renamed."""
-        same = [entry for entry in self.store.lock() if entry.identity == identity_of(skill.origin)]
+        lock = self.store.lock()
+        same = [entry for entry in lock if entry.identity == identity_of(skill.origin) and not entry.is_extra]
         return same[0].name if len(same) == 1 and same[0].called else None
 
     def _install(self, choices: Sequence[_Choice], warnings: tuple[str, ...] = ()) -> InstallResult:
@@ -202,7 +214,11 @@ class InstallRun:
                 raise RefusedError("the installation was declined", rule="scan", hint="nothing was installed")
         else:
             refuse_blocked(skills)
-        skills, result = self._apply(skills)
+        before, versions = self.store.lock(), place_versions(skills, self.store, self.options)
+        if skills and not versions:
+            return InstallResult(steps=(), lock=before, scope=self.store.scope, notes=warnings, declined=True)
+        skills, result = self._apply(versions)
+        warnings = (*warnings, *replaced_versions(skills, before))
         if result.done:
             for one in choices:
                 self.access.cache_local(one.skill)
@@ -263,7 +279,7 @@ class InstallRun:
         options, scope, lock = self.options, self.store.scope, self.store.lock()
         if options.targets:
             return replace(options, targets=read_targets(options.targets, scope), default_targets=())
-        new = [skill.name for skill in skills if skill.name not in lock]
+        new = [skill.name for skill in skills if skill.name not in lock and not skill.entry.is_extra]
         if new and options.choose_targets:
             return replace(options, default_targets=read_targets(options.choose_targets(new), scope))
         return options
@@ -287,8 +303,14 @@ class InstallRun:
 
 
 def parse_source_ref(text: str, access: Access) -> Ref:
-    """Parses a ref with the registry aliases and the GitHub host that `access` knows."""
-    return parse_ref(text, aliases=_aliases(access), github_host=access.environment.get("GH_HOST") or "github.com")
+    """Parses a ref with the registry aliases and the GitHub host that `access` knows.
+
+    `NAME@VERSION` is asked of the user's registry, if there is one.
+    """
+    ref = parse_ref(text, aliases=_aliases(access), github_host=access.environment.get("GH_HOST") or "github.com")
+    if isinstance(ref, LocalName) and ref.version and any(source.name == "r9s" for source in access.sources):
+        return RegistryRef(alias="r9s", name=ref.name, version=ref.version)
+    return ref
 
 
 def _aliases(access: Access) -> tuple[str, ...]:

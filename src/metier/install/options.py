@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from metier.errors import RefusedError
 
     from .fetch.job import Choose
-    from .lock.lock_file import Lock
+    from .lock.lock_file import Lock, LockEntry
     from .prepare import PreparedSkill
 
-__all__ = ["ConflictAction", "ConflictAnswer", "InstallOptions", "InstallResult"]
+__all__ = ["ConflictAction", "ConflictAnswer", "InstallOptions", "InstallResult", "VersionAction"]
 
 
 class ConflictAction(StrEnum):
@@ -32,6 +32,15 @@ class ConflictAction(StrEnum):
     """Replace the skill or folder that has the name."""
     RENAME = "rename"
     """Install under another name."""
+
+
+class VersionAction(StrEnum):
+    """What happens with a lower version of an installed skill."""
+
+    SIDE_BY_SIDE = "side-by-side"
+    """Install it beside the installed one."""
+    REPLACE = "replace"
+    SKIP = "skip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +60,8 @@ class InstallOptions:
     """Take every skill of the source."""
     name: str | None = None
     """Install the one skill under this name."""
+    side_by_side: bool = False
+    """Keep the installed version of a skill, and install this one beside it."""
     git_ref: str | None = None
     """A branch, tag or commit for refs that name none."""
     targets: tuple[str, ...] = ()
@@ -80,13 +91,17 @@ class InstallOptions:
     """Decides about a version that is younger than the cool-down. None: it is refused."""
     resolve_conflict: Callable[[InstallStep], ConflictAnswer] | None = field(default=None, compare=False)
     """Decides about one conflict. None: ConflictError."""
+    resolve_version: Callable[[LockEntry, LockEntry], VersionAction] | None = field(default=None, compare=False)
+    """Is given an installed skill and a lower version of it. None: REPLACE."""
     edits_by_name: Mapping[str, Edits] = field(default_factory=dict)
     """Overrides `edits` for single skills."""
     force_names: frozenset[str] = frozenset()
     """Sets `force` for single skills."""
 
     def without_questions(self) -> InstallOptions:
-        return replace(self, choose=None, choose_targets=None, approve=None, confirm=None, resolve_conflict=None)
+        return replace(
+            self, choose=None, choose_targets=None, approve=None, confirm=None, resolve_conflict=None, resolve_version=None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

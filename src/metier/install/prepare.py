@@ -60,15 +60,19 @@ class PreparedSkill:
     @property
     def report(self) -> Report:
         """The strict verdict's problems. They do not prevent the installation."""
-        if self.parsed and self.parsed.manifest and self.parsed.manifest.name == self.name:
+        if self.parsed and self.parsed.manifest and self.parsed.manifest.name == self.entry.base_name:
             # Its folder in the source may have another name; its folder here has the skill's name.
             return Report(tuple(one for one in self.parsed.report if one.code != "SK105"))
-        return check(self.files, folder=self.name, verdict=Verdict.STRICT)
+        return check(self.files, folder=self.entry.base_name, verdict=Verdict.STRICT)
 
     def renamed(self, name: str) -> PreparedSkill:
         entry = self.entry
         fetched = FetchedSkill(name=entry.called or entry.name, files=self.files, digest=entry.digest, origin=entry.origin)
         return replace(prepare(fetched, name=name, asked=entry.asked), scanned=self.scanned)
+
+    def as_extra(self) -> PreparedSkill:
+        """Returns it under `NAME@VERSION`, to be installed beside another version. Its files do not change."""
+        return replace(self, entry=replace(self.entry, name=f"{self.entry.base_name}@{self.entry.version}"))
 
 
 def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> PreparedSkill:

@@ -27,7 +27,7 @@ from .transaction.apply import apply, hold_scope
 from .transaction.journal import Checkpoint, ignore_checkpoint
 from .transaction.plan import plan
 from .transaction.state import PathKind, PathState, read_states
-from .transaction.steps import InstallStep, PlacedSkill, Verb, WantedSkill, changes, refuse_conflicts
+from .transaction.steps import Edits, InstallStep, PlacedSkill, Verb, WantedSkill, changes, refuse_conflicts
 
 __all__ = ["SkillStore", "group_by_store", "store_of"]
 
@@ -75,7 +75,8 @@ class SkillStore:
 
     def folder_of(self, entry: LockEntry) -> str:
         """Returns the folder of the canonical copy."""
-        return os.path.join(self.scope.copy_folder(entry.targets), entry.name)
+        folder = self.scope.extra_versions if entry.is_extra else self.scope.copy_folder(entry.targets)
+        return os.path.join(folder, entry.name)
 
     def place(self, entry: LockEntry) -> PlacedSkill:
         """Returns the paths that a skill with these targets has."""
@@ -104,7 +105,7 @@ class SkillStore:
         if read_states([folder])[folder].files != entry.files:
             raise ConflictError(f"{entry.name} was edited or its folder is missing", hint="see `metier skill verify`")
         return FetchedSkill(
-            name=entry.called or entry.name, files=read_folder(folder), digest=entry.digest, origin=entry.origin
+            name=entry.called or entry.base_name, files=read_folder(folder), digest=entry.digest, origin=entry.origin
         )
 
     def install(self, skills: Sequence[PreparedSkill], options: InstallOptions) -> InstallResult:
@@ -138,14 +139,21 @@ class SkillStore:
             self._apply(steps, {name: skill.files for name, skill in skills.items()}, lock)
         return InstallResult(steps=steps, lock=lock, scope=self.scope, names=tuple(lock.skills))
 
-    def remove(self, names: Collection[str], *, dry_run: bool = False) -> InstallResult:
-        """Removes these skills from the lock, their folders and every agent's folder."""
+    def remove(
+        self, names: Collection[str], *, promote: Mapping[str, str] | None = None, dry_run: bool = False
+    ) -> InstallResult:
+        """Removes these skills from the lock, their folders and every agent's folder.
+
+        `promote` names the extra versions that take the places of removed skills.
+        """
+        promote = promote or {}
         if dry_run:
-            steps, lock = self._plan_removal(names)
+            steps, lock = self._plan_removal(names, promote)
             return InstallResult(steps=steps, lock=lock, scope=self.scope, names=tuple(names), done=False)
         with self._hold():
-            steps, lock = self._plan_removal(names)
-            self._apply(steps, {}, lock)
+            before = self.place_all(self.lock())
+            steps, lock = self._plan_removal(names, promote)
+            self._apply(steps, _read_files(steps, {name: before[extra] for name, extra in promote.items()}), lock)
         return InstallResult(steps=steps, lock=lock, scope=self.scope, names=tuple(names))
 
     def remove_targets(self, name: str, targets: Collection[str]) -> InstallResult:
@@ -153,6 +161,7 @@ class SkillStore:
         with self._hold():
             lock = self.lock()
             entry = lock[name]
+            name = entry.name
             if unknown := sorted(set(targets) - set(entry.targets)):
                 has = ", ".join(entry.targets) or "metier only"
                 raise UsageError(f"{name} is not installed for {', '.join(unknown)}", hint=f"it is installed for {has}")
@@ -190,6 +199,7 @@ class SkillStore:
         """Restores a skill and its lock entry as they were before an update that left conflicts. Returns that entry."""
         with self._hold():
             entry = self.lock()[name]
+            name = entry.name
             record = self.unfinished_merge(entry)
             if record is None:
                 raise NotFoundError(
@@ -275,10 +285,16 @@ class SkillStore:
         wanted = [WantedSkill(placed=placed, edits=options.edits, force=options.force) for placed in old.values()]
         return plan(wanted, old, self.on_disk(*old.values())), lock
 
-    def _plan_removal(self, names: Collection[str]) -> tuple[tuple[InstallStep, ...], Lock]:
+    def _plan_removal(self, names: Collection[str], promote: Mapping[str, str]) -> tuple[tuple[InstallStep, ...], Lock]:
         lock = self.lock()
-        old = self.place_all(lock[name] for name in names)
-        return plan((), old, self.on_disk(*old.values()), remove=names), lock.with_((), without=names)
+        old = self.place_all(lock[name] for name in (*names, *promote.values()))
+        gone = old.keys() - promote.keys()
+        heirs = [
+            replace(lock[extra], name=name, targets=lock[name].targets, mode=lock[name].mode) for name, extra in promote.items()
+        ]
+        wanted = [WantedSkill(placed=self.place(heir), edits=Edits.OVERWRITE, force=True) for heir in heirs]
+        steps = plan(wanted, old, self.on_disk(*old.values()), remove=gone)
+        return steps, lock.with_(heirs, without=gone)
 
     def _plan_sync(self) -> tuple[tuple[InstallStep, ...], dict[str, Files], Lock]:
         lock = self.lock()
@@ -294,6 +310,8 @@ class SkillStore:
         same = old is not None and old.identity == skill.entry.identity
         # Agents that see the skill keep it, also if it comes from another source now.
         targets = {*options.targets, *old.targets} if old else set(options.targets or options.default_targets)
+        if skill.entry.is_extra:
+            targets = set()
         is_mode_chosen = options.targets or options.mode is InstallMode.COPY or old is None or not same
         return replace(
             skill.entry,
@@ -302,6 +320,8 @@ class SkillStore:
             installed=self._now(),
             asked=skill.entry.asked or (old.asked if old and same else ""),
             pinned=skill.entry.pinned or bool(old and same and old.pinned),
+            # Each names the declaration that it locks, so those that no longer fit are not used.
+            packages=old.packages if old and same else (),
         )
 
     def _only_restores(self, skills: Sequence[PreparedSkill]) -> bool:

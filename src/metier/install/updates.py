@@ -52,7 +52,7 @@ class UpdateStatus:
 def outdated(store: SkillStore, fetcher: Fetcher, names: Sequence[str] = ()) -> tuple[UpdateStatus, ...]:
     """Compares the lock with its sources; without names, all skills. Nothing is changed."""
     lock = store.lock()
-    entries = [lock[name] for name in names] if names else list(lock)
+    entries = [lock[name] for name in names] if names else [entry for entry in lock if not entry.is_extra]
     return tuple(_status(entry, newest) for entry, newest in zip(entries, fetcher.newest(entries), strict=True))
 
 
@@ -60,7 +60,7 @@ def _status(entry: LockEntry, newest: NewestVersion) -> UpdateStatus:
     if newest.problem:
         return UpdateStatus(entry=entry, state=UpdateState.UNKNOWN, problem=newest.problem)
     is_newer = newest.digest != entry.digest if newest.digest else newest.commit != entry.origin.commit
-    is_pinned = entry.pinned or bool(newest.exact)
+    is_pinned = entry.pinned or entry.is_extra or bool(newest.exact)
     state = UpdateState.CURRENT if not is_newer else UpdateState.PINNED if is_pinned else UpdateState.OUTDATED
     (old_tag, tag), (installed, published) = newest.tags, newest.published
     old = VersionFacts(version=entry.version, tag=old_tag, published=installed, commit=entry.origin.commit)
@@ -118,7 +118,11 @@ def update(
     pinned = [name for name in names if lock[name].pinned]
     if pinned:
         raise RefusedError(f"{pinned[0]} is pinned", rule="pinned", hint=f"run `metier skill unpin {pinned[0]}` first")
-    entries = [lock[name] for name in names] if names else [entry for entry in lock if not entry.pinned]
+    extra = [lock[name] for name in names if lock[name].is_extra]
+    if extra:
+        raise RefusedError(f"{extra[0].name} is installed beside another version, and keeps its own", rule="pinned",
+                           hint=f"`metier skill update {extra[0].base_name}` updates the other")  # fmt: skip
+    entries = [lock[name] for name in names] if names else [entry for entry in lock if not entry.pinned and not entry.is_extra]
     scan = None if options.unsafe else scan
     earlier = {
         entry.name: one

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from metier.catalog import Entry, Source, SourceOffers
 from metier.errors import ConfigError, MetierError, NotFoundError, UnavailableError
+from metier.extras import MissingExtraError
 from metier.sources import file_lock, read_regular, replace_text
 from metier.spec import Json
 from metier.values import dataclass, field
@@ -267,4 +268,4 @@ async def _list_entries(server: RemoteServer, environment: Mapping[str, str]) ->
 
 
 def needs_sdk() -> UnavailableError:
-    return UnavailableError("MCP needs packages that are not installed", hint="pip install 'metier[mcp]'", retryable=False)
+    return MissingExtraError("MCP needs packages that are not installed", extra="mcp")

@@ -136,7 +136,7 @@ def _tool(
 ) -> Tool:
     return Tool(
         name=name, description=about, schema=object_schema(properties, required), function=work,
-        on_call=session.record_call,
+        follow=session.follow_call,
     )  # fmt: skip
 
 

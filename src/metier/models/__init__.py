@@ -12,9 +12,12 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .choice import HOW_TO_SET_A_MODEL, PROVIDERS, ModelChoice, ModelProvider, choose_model, likely_provider
-    from .client import ChatModel, ModelClient, connect, load_client, read_tool_call, tool_definitions
-    from .failures import RetryPolicy, Sleep, explain_failure, missing_extra, with_retries
+    from .client import ChatModel, ModelClient, load_client, read_tool_call
+    from .failures import FailureKind, ModelFailure, RetryPolicy, Sleep, explain_failure, missing_extra, with_retries
+    from .library import connect
     from .messages import ChatMessage, ChatRole, Message, ModelReply, ToolCall
+    from .query import Delta, Instruction, ModelQuery, ProviderClient
+    from .transcript import MessagePart, PartKind, TranscriptMessage, dump_messages, load_messages
 
 _EXPORTS = {
     "metier.models.choice": (
@@ -25,9 +28,20 @@ _EXPORTS = {
         "choose_model",
         "likely_provider",
     ),
-    "metier.models.client": ("ChatModel", "ModelClient", "connect", "load_client", "read_tool_call", "tool_definitions"),
-    "metier.models.failures": ("RetryPolicy", "Sleep", "explain_failure", "missing_extra", "with_retries"),
+    "metier.models.client": ("ChatModel", "ModelClient", "load_client", "read_tool_call"),
+    "metier.models.failures": (
+        "FailureKind",
+        "ModelFailure",
+        "RetryPolicy",
+        "Sleep",
+        "explain_failure",
+        "missing_extra",
+        "with_retries",
+    ),
+    "metier.models.library": ("connect",),
     "metier.models.messages": ("ChatMessage", "ChatRole", "Message", "ModelReply", "ToolCall"),
+    "metier.models.query": ("Delta", "Instruction", "ModelQuery", "ProviderClient"),
+    "metier.models.transcript": ("MessagePart", "PartKind", "TranscriptMessage", "dump_messages", "load_messages"),
 }
 __all__ = [
     "HOW_TO_SET_A_MODEL",
@@ -35,22 +49,32 @@ __all__ = [
     "ChatMessage",
     "ChatModel",
     "ChatRole",
+    "Delta",
+    "FailureKind",
+    "Instruction",
     "Message",
+    "MessagePart",
     "ModelChoice",
     "ModelClient",
+    "ModelFailure",
     "ModelProvider",
+    "ModelQuery",
     "ModelReply",
+    "PartKind",
+    "ProviderClient",
     "RetryPolicy",
     "Sleep",
     "ToolCall",
+    "TranscriptMessage",
     "choose_model",
     "connect",
+    "dump_messages",
     "explain_failure",
     "likely_provider",
     "load_client",
+    "load_messages",
     "missing_extra",
     "read_tool_call",
-    "tool_definitions",
     "with_retries",
 ]
 

@@ -5,6 +5,7 @@ No client library is imported here, so choosing a model costs nothing before the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from metier.values import dataclass, field
@@ -61,11 +62,22 @@ def likely_provider(name: str) -> str:
     return next((provider for start, provider in starts.items() if name.lower().startswith(start)), "openai")
 
 
+def _maker(name: str) -> str:
+    """Returns the provider of a bare name that only one provider uses; empty for names of open models."""
+    found = re.match(r"(?:(gpt-\d|chatgpt-|o\d(?:-|$))|claude-)", name)
+    return "" if not found else "openai" if found[1] else "anthropic"
+
+
 def choose_model(
     name: str, *, base_url: str = "", key_variable: str = "", environment: Mapping[str, str] | None = None
 ) -> ModelChoice:
-    """Completes a name with the server and the key that belong to it. A bare name takes the key of OpenAI."""
+    """Completes a name with the server and the key that belong to it.
+
+    A bare name with a server takes the key of OpenAI; without one, `gpt-…` and `claude-…` are from the provider that made them.
+    """
     variables = environment or {}
+    if not base_url and ":" not in name and (made_by := _maker(name)):
+        name = f"{made_by}:{name}"
     provider = PROVIDERS.get(name.partition(":")[0] if ":" in name else "")
     if provider is None and base_url:
         provider = PROVIDERS["openai"]

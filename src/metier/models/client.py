@@ -1,39 +1,36 @@
 """A model that can be asked: whole answers for evals and judges, streams for the engine.
 
-pydantic-ai speaks the providers' protocols. It is imported by the first request and not before.
+Servers with the chat completions API are asked by our own client, every other provider through pydantic-ai. Both are imported
+by the first request and not before.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
-import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from metier.errors import UsageError
 from metier.runtime import Tool
+from metier.values import replace
 
-from .choice import HOW_TO_SET_A_MODEL, ModelChoice, likely_provider
-from .failures import RetryPolicy, explain_failure, missing_extra, with_retries
+from .choice import ModelChoice, likely_provider
+from .failures import ModelFailure, RetryPolicy, explain_failure, with_retries
 from .messages import ChatMessage, ChatRole, Message, ModelReply, ToolCall
+from .query import Delta, ModelQuery, ProviderClient
+from .transcript import MessagePart, PartKind, TranscriptMessage
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ToolCallPart
-    from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
-    from pydantic_ai.providers import Provider
-    from pydantic_ai.settings import ModelSettings
-    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.models import Model
 
-__all__ = ["ChatModel", "ModelClient", "connect", "load_client", "read_tool_call", "tool_definitions"]
+__all__ = ["ChatModel", "ModelClient", "load_client", "read_tool_call"]
 
 _SECONDS = 120.0
-_NO_KEY = "none"
-"""A local server needs no key, and the client library insists on one."""
-_importing = threading.Lock()
+_COMPATIBLE = ("openai", "openai-chat", "ollama", "litellm")
+"""Providers whose server has the chat completions API. Few compatible servers have OpenAI's responses API."""
+_LIBRARY_ONLY = ("openai-responses", "anthropic")
 
 
 class ChatModel(Protocol):
@@ -56,62 +53,57 @@ class ModelClient:
         self.retry = retry or RetryPolicy()
         self._choice = model
         self._seconds = seconds
-        self._model: Model | None = None
+        self._provider: ProviderClient | None = None
         self._connecting = asyncio.Lock()
 
     @property
     def name(self) -> str:
         return self._choice.name if isinstance(self._choice, ModelChoice) else self._choice.model_name
 
-    async def connect(self) -> Model:
-        """Returns pydantic-ai's model. UsageError for an unknown name or a missing key; sends no request."""
+    @property
+    def bare_name(self) -> str:
+        """Without the provider."""
+        return self._choice.bare_name if isinstance(self._choice, ModelChoice) else self._choice.model_name
+
+    @property
+    def provider(self) -> str:
+        """As the provider's client names it once connected; empty before, for a name without one."""
+        if self._provider is not None:
+            return self._provider.provider
+        return self._choice.provider if isinstance(self._choice, ModelChoice) else self._choice.system
+
+    async def connect(self) -> ProviderClient:
+        """UsageError for an unknown name or a missing key; sends no request."""
         async with self._connecting:
-            if self._model is None:
-                if isinstance(self._choice, ModelChoice):
-                    # Importing a provider's client takes half a second, and must not hold up the loop.
-                    self._model = await (await asyncio.to_thread(connect, self._choice)).__aenter__()
-                else:
-                    self._model = self._choice
-            return self._model
+            if self._provider is None:
+                self._provider = await _connect(self._choice)
+            return self._provider
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> ModelReply:
         """Returns the whole answer. Temporary failures are retried; the last one is raised as UnavailableError."""
-        model = await self.connect()
-        from pydantic_ai.direct import model_request
-        from pydantic_ai.exceptions import AgentRunError
-        from pydantic_ai.models import ModelRequestParameters
-
-        sent = list(_to_library(messages))
-        parameters = ModelRequestParameters(function_tools=tool_definitions(tools))
-
-        async def request() -> ModelResponse:
-            return await model_request(model, sent, model_settings=self._settings(), model_request_parameters=parameters)
-
+        provider = await self.connect()
+        query = ModelQuery(messages=tuple(_to_transcript(messages)), tools=tools, seconds=self._seconds)
         try:
-            response = await with_retries(request, self.retry, name=self.name)
-        except AgentRunError as error:
-            raise explain_failure(error, self.name) from error
+            response = await with_retries(lambda: provider.send(query), self.retry, name=self.name)
+        except ModelFailure as failure:
+            raise explain_failure(failure, self.name) from failure
         return ModelReply(
-            text=response.text or "", calls=tuple(map(read_tool_call, response.tool_calls)),
-            tokens=response.usage.input_tokens + response.usage.output_tokens, response=response,
+            text=response.text, calls=tuple(map(read_tool_call, response.calls)),
+            tokens=response.input_tokens + response.output_tokens, response=response,
         )  # fmt: skip
 
-    @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
-    ) -> AsyncIterator[StreamedResponse]:
-        """One attempt, in the library's own values. The caller retries, because part of the answer may be shown already."""
-        model = await self.connect()
-        from pydantic_ai.direct import model_request_stream
-
-        opened = model_request_stream(model, messages, model_settings=self._settings(), model_request_parameters=parameters)
-        async with opened as stream:
-            yield stream
+    async def stream(self, query: ModelQuery) -> AsyncGenerator[Delta | TranscriptMessage, None]:
+        """One attempt: the pieces of the answer, then the whole. The caller retries, because a part may be shown already."""
+        provider = await self.connect()
+        pieces = provider.stream(replace(query, seconds=query.seconds or self._seconds))
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
 
     async def close(self) -> None:
-        model, self._model = self._model, None
-        if model is not None and model is not self._choice:
-            await model.__aexit__(None, None, None)
+        provider, self._provider = self._provider, None
+        if provider is not None:
+            await provider.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,121 +113,85 @@ class ModelClient:
     ) -> None:
         await self.close()
 
-    def _settings(self) -> ModelSettings:
-        # `with_retries` waits, so the SDK must not. Providers ignore settings of others.
-        settings: dict[str, Any] = {"max_retries": 0, "anthropic_cache": True}
-        if self._seconds is not None:
-            settings["timeout"] = self._seconds
-        return settings  # type: ignore[return-value]  # a TypedDict of one provider
+
+def load_client(choice: ModelChoice) -> None:
+    """Imports the client that asks this model, so that the first request need not."""
+    if _uses_library(choice):
+        from .library import load_library
+
+        load_library()
+    else:
+        import httpx2  # noqa: F401
+
+        from . import chat_completions  # noqa: F401
 
 
-def load_client() -> None:
-    """Imports pydantic-ai, one thread at a time: two imports at once see half-initialised modules and fail."""
-    with _importing:
-        try:
-            import pydantic_ai.direct
-            import pydantic_ai.messages  # noqa: F401
-        except ImportError as error:
-            raise missing_extra(error) from error
+def read_tool_call(part: MessagePart) -> ToolCall:
+    return ToolCall(id=part.call_id, tool=part.tool, arguments=part.arguments or "{}")
 
 
-def connect(choice: ModelChoice) -> Model:
-    """Returns pydantic-ai's model. UsageError for an unknown name or a missing key, UnavailableError for a missing package."""
-    load_client()
-    with _importing:
-        return _connect(choice)
+async def _connect(choice: ModelChoice | Model) -> ProviderClient:
+    if not isinstance(choice, ModelChoice):
+        from .library import LibraryClient
 
-
-def read_tool_call(part: ToolCallPart) -> ToolCall:
-    arguments = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
-    return ToolCall(id=part.tool_call_id, tool=part.tool_name, arguments=arguments)
-
-
-def tool_definitions(tools: Sequence[Tool]) -> list[ToolDefinition]:
-    from pydantic_ai.tools import ToolDefinition
-
-    return [
-        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.schema)) for tool in tools
-    ]
-
-
-def _connect(choice: ModelChoice) -> Model:
-    from pydantic_ai.exceptions import UserError
-    from pydantic_ai.models import infer_model
-
+        return LibraryClient(choice, owned=False)
     if not choice.provider and not choice.base_url:
         raise UsageError(
             f"the model name {choice.name!r} has no provider",
             hint=f"write {likely_provider(choice.name)}:{choice.name}, or set model.base_url",
         )
-    try:
-        if choice.base_url and choice.provider in ("openai", "openai-chat"):
-            # Nearly every compatible server supports chat completions, and few the responses API.
-            return _compatible(choice, choice.bare_name)
-        if choice.base_url and not _is_provider(choice.provider):
-            return _compatible(choice, choice.name)
-        return infer_model(choice.name, provider_factory=lambda name: _provider(name, choice))
-    except ImportError as error:
-        raise missing_extra(error) from error
-    except (UserError, ValueError) as error:
-        if variable := re.search(r"\b[A-Z][A-Z0-9_]*_API_KEY\b", str(error)):
-            hint = f"set {variable[0]}, or name another variable with model.key_variable"
-            raise UsageError(f"{choice.name} needs an API key", hint=hint) from error
-        raise UsageError(f"{choice.name}: {str(error).partition(chr(10))[0]}", hint=HOW_TO_SET_A_MODEL) from error
+    if not _uses_library(choice):
+        return await asyncio.to_thread(_compatible, choice)
+    from .library import LibraryClient, connect
+
+    # Importing a provider's client takes half a second, and must not hold up the loop.
+    return LibraryClient(await (await asyncio.to_thread(connect, choice)).__aenter__(), owned=True)
 
 
-def _compatible(choice: ModelChoice, name: str) -> Model:
-    from pydantic_ai.models.openai import OpenAIChatModel
+def _uses_library(choice: ModelChoice) -> bool:
+    if not choice.base_url:
+        # The library knows the addresses of providers and the variables with their keys.
+        return True
+    return choice.provider not in _COMPATIBLE and (choice.provider in _LIBRARY_ONLY or _is_provider(choice.provider))
 
-    return OpenAIChatModel(name, provider=_provider("openai-chat", choice))
+
+def _compatible(choice: ModelChoice) -> ProviderClient:
+    from .chat_completions import ChatCompletionsClient
+
+    known = choice.provider in _COMPATIBLE
+    provider = choice.provider if choice.provider in ("ollama", "litellm") else "openai"
+    return ChatCompletionsClient(choice, choice.bare_name if known else choice.name, provider=provider)
 
 
 def _is_provider(name: str) -> bool:
-    from pydantic_ai.providers import infer_provider_class
-
-    try:
-        infer_provider_class(name)
-    except ValueError:
+    """Returns False for a name without a provider, and for one like `qwen:7b`, which belongs to the server."""
+    if not name:
         return False
-    return True
+    from .library import is_provider, load_library
+
+    load_library()
+    return is_provider(name)
 
 
-def _provider(name: str, choice: ModelChoice) -> Provider[Any]:  # Any: the SDK's own client
-    from pydantic_ai.providers import infer_provider, infer_provider_class
-
-    if not choice.key and not choice.base_url:
-        return infer_provider(name)
-    given: dict[str, str] = {}
-    if choice.base_url:
-        given["api_base" if name == "litellm" else "base_url"] = choice.base_url
-    if choice.key or name in ("openai-chat", "openai", "litellm", "openai-responses"):
-        given["api_key"] = choice.key or _NO_KEY
-    return infer_provider_class(name)(**given)
-
-
-def _to_library(messages: Sequence[Message]) -> Iterator[ModelMessage]:
-    """Merges all messages between two answers into one request to the library."""
-    from pydantic_ai.messages import ModelRequest
-
-    parts: list[ModelRequestPart] = []
+def _to_transcript(messages: Sequence[Message]) -> Iterator[TranscriptMessage]:
+    """Merges all messages between two answers into one."""
+    parts: list[MessagePart] = []
     for message in messages:
         if isinstance(message, ChatMessage):
             parts.append(_part(message))
             continue
         if parts:
-            yield ModelRequest(parts=parts)
+            yield TranscriptMessage(parts=tuple(parts))
             parts = []
         if message.response is not None:
             yield message.response
     if parts:
-        yield ModelRequest(parts=parts)
+        yield TranscriptMessage(parts=tuple(parts))
 
 
-def _part(message: ChatMessage) -> ModelRequestPart:
-    from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart
-
+def _part(message: ChatMessage) -> MessagePart:
     if message.role is ChatRole.SYSTEM:
-        return SystemPromptPart(content=message.text)
+        return MessagePart(kind=PartKind.SYSTEM, content=message.text)
     if message.call is not None:
-        return ToolReturnPart(tool_name=message.call.tool, content=message.text, tool_call_id=message.call.id)
-    return UserPromptPart(content=message.text)
+        return MessagePart(kind=PartKind.TOOL_RETURN, tool=message.call.tool, content=message.text, call_id=message.call.id)
+    return MessagePart(kind=PartKind.USER, content=message.text)

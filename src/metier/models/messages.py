@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from metier.values import dataclass, field
 
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse
+from .transcript import TranscriptMessage
 
 __all__ = ["ChatMessage", "ChatRole", "Message", "ModelReply", "ToolCall"]
 
@@ -62,8 +61,8 @@ class ModelReply:
     calls: tuple[ToolCall, ...] = ()
     tokens: int = 0
     """Of the request and the answer together, as the provider counted them."""
-    response: ModelResponse | None = field(default=None, repr=False, compare=False)
-    """The answer as the client library returned it: it holds what only its provider can read."""
+    response: TranscriptMessage | None = field(default=None, repr=False, compare=False)
+    """The answer as it is sent again: it holds what only its provider can read."""
 
     def data(self) -> dict[str, Any]:
         """The answer in the format of chat completions, for transcripts."""

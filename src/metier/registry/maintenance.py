@@ -10,7 +10,7 @@ import os
 import socket
 from functools import partial
 
-from metier.errors import NotFoundError
+from metier.errors import NotFoundError, plural
 from metier.values import dataclass
 
 from .domain.access import Caller, local_caller
@@ -50,7 +50,7 @@ async def collect_garbage(location: RegistryLocation, *, dry_run: bool = False) 
         now = now_millis()
         done = await delete_unused_archives(store, blobs, now=now, dry_run=dry_run)
         if done.deleted and not dry_run:
-            details = f"{done.deleted} archives, {done.bytes} bytes"
+            details = f"{plural(done.deleted, 'archive')}, {plural(done.bytes, 'byte')}"
             await store.add_event(_shell_user().event(now, "gc", "archives", details))
         return done
 

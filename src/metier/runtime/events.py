@@ -9,16 +9,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from typing import TypeVar, overload
 
+from metier.errors import MetierError
 from metier.values import dataclass
 
 from .activation import ActivatedBy, ActivationMode
 from .async_bridge import caller_loop
+from .operations import Operation, Tracer
 
 __all__ = [
     "ActionRefused",
+    "ActionTaken",
     "Event",
     "EventBus",
     "ResourceRead",
@@ -85,7 +90,8 @@ class ResourceRead(Event):
 class ScriptStarted(Event):
     name: str
     script: str
-    network: bool = False
+    hosts: tuple[str, ...] = ()
+    """Hosts that it may reach."""
     arguments: tuple[str, ...] = ()
     """Content."""
 
@@ -146,6 +152,30 @@ class ActionRefused(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ActionTaken(Event):
+    """A general tool has read or changed files of the workspace, or has run a command or code."""
+
+    tool: str
+    name: str = ""
+    """The skill for which it was allowed; empty if none is active."""
+    rule: str = ""
+    """The pattern, setting or approval that allowed it."""
+    paths: tuple[str, ...] = ()
+    """Inside the workspace. Content."""
+    command: str = ""
+    """The command line, or the code. Content."""
+    size: int = 0
+    """Bytes that were read, written or printed."""
+    exit_code: int | None = None
+    """None for a tool that runs no command, and for a command that was stopped."""
+    duration: float = 0.0
+    level: str = ""
+    """The isolation level."""
+    handle: str = ""
+    """Of a command in the background."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkillsChanged(Event):
     """Skills appeared, changed or vanished on disk since the last turn."""
 
@@ -157,6 +187,7 @@ class SkillsChanged(Event):
 
 
 Subscriber = Callable[[Event], Awaitable[None] | None]
+_EventT = TypeVar("_EventT", bound=Event)
 
 
 class EventBus:
@@ -168,7 +199,15 @@ class EventBus:
         self.failures = 0
         """The number of times that a subscriber failed. Each failure is logged."""
 
-    def subscribe(self, subscriber: Subscriber, *kinds: type[Event]) -> Callable[[], None]:
+    @overload
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]: ...
+
+    @overload
+    def subscribe(
+        self, subscriber: Callable[[_EventT], Awaitable[None] | None], *kinds: type[_EventT]
+    ) -> Callable[[], None]: ...
+
+    def subscribe(self, subscriber: Callable[..., Awaitable[None] | None], *kinds: type[Event]) -> Callable[[], None]:
         """Subscribes to these kinds of events, or to all. Returns a function that unsubscribes."""
         entry = (subscriber, kinds or (Event,))
         self._subscribers.append(entry)
@@ -191,6 +230,22 @@ class EventBus:
             if inspect.isawaitable(waiting):
                 self._schedule(subscriber, waiting)
 
+    @contextmanager
+    def follow(self, operation: Operation) -> Iterator[Operation]:
+        """Lets every subscriber that is a `Tracer` follow an operation while the block runs."""
+        begun = [each for subscriber, _ in tuple(self._subscribers) if (each := self._begin(subscriber, operation)) is not None]
+        try:
+            yield operation
+        except BaseException as error:
+            operation.error = operation.error or _error_type(error)
+            raise
+        finally:
+            for subscriber, end in reversed(begun):
+                try:
+                    end()
+                except Exception as error:  # a subscriber may raise anything
+                    self._log_failure(subscriber, error)
+
     async def drain(self) -> None:
         """Waits until every asynchronous subscriber has finished with the events so far."""
         while self._pending:
@@ -198,6 +253,16 @@ class EventBus:
             await asyncio.gather(*waiting, return_exceptions=True)
             # The callbacks of tasks that are done already have not run yet, and gather does not wait for them.
             self._pending.difference_update(waiting)
+
+    def _begin(self, subscriber: Subscriber, operation: Operation) -> tuple[Subscriber, Callable[[], None]] | None:
+        tracer: object = subscriber
+        if not isinstance(tracer, Tracer):
+            return None
+        try:
+            return subscriber, tracer.begin_operation(operation)
+        except Exception as error:  # a subscriber may raise anything
+            self._log_failure(subscriber, error)
+            return None
 
     def _schedule(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
         loop = caller_loop()
@@ -229,3 +294,9 @@ class EventBus:
         self.failures += 1
         name = getattr(subscriber, "__qualname__", type(subscriber).__name__)
         _log.warning("subscriber %s failed: %s: %s", name, type(error).__name__, error)
+
+
+def _error_type(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return error.code if isinstance(error, MetierError) else type(error).__name__

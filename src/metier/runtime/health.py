@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
-from metier.errors import MetierError
+from metier.errors import MetierError, plural
 from metier.values import dataclass
 
 from .policy.approvals import FileApprovals
@@ -44,12 +44,12 @@ def check_health(
     try:
         sessions = len(store.sessions())
         damaged = f"; a damaged file was renamed to {store.damaged_copy}" if store.damaged_copy else ""
-        yield HealthCheck("sessions", "warning" if damaged else "ok", f"{_count(sessions, 'session')} in {store.file}{damaged}")
+        yield HealthCheck("sessions", "warning" if damaged else "ok", f"{plural(sessions, 'session')} in {store.file}{damaged}")
     except MetierError as error:
         yield HealthCheck("sessions", "error", str(error), error.hint)
     try:
         count = len(approvals.all)
-        listed = f"{_count(count, 'approval')}; see `metier policy show`" if count else "none"
+        listed = f"{plural(count, 'approval')}; see `metier policy show`" if count else "none"
         yield HealthCheck("approvals", "ok", listed)
     except MetierError as error:
         yield HealthCheck("approvals", "error", str(error), error.hint)
@@ -70,7 +70,3 @@ def _check_sandbox(runner: ProbingRunner, require: IsolationLevel) -> HealthChec
     available = f"only level {best.level} is available" if best is not None else "no sandbox is available"
     text = f"{available}, and {require} is required" if not has_engine else "no container engine works"
     return HealthCheck("sandbox", "error", f"{text}: scripts are refused ({'; '.join(dict.fromkeys(reasons))})", fix)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

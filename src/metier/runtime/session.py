@@ -6,7 +6,9 @@ store, so another process can resume the session by its id. `tools()` is the par
 
 from __future__ import annotations
 
+import os
 import re
+import time
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +48,7 @@ from .activation_rows import (
     updated_row,
 )
 from .content import SkillContent
+from .operations import Operation
 from .policy.permissions import PolicyDecision
 from .script_run import Outcome
 from .scripts.availability import checked_scripts, script_warnings
@@ -55,10 +58,12 @@ from .session_options import LazySelector, SessionOptions, SessionServices, Skil
 from .skill_access import SkillAccess, origin_of
 from .store import SessionRows
 from .tool_errors import NotActiveError
+from .tools.general.command_output import SessionCommands
 from .tools.session_tools import session_tools
-from .tools.tool import CallRecord, Tool
+from .tools.tool import Tool
 from .tools.toolsets import SessionToolsets
 from .usage import Usage, UsageMeter
+from .workspace.workspace import Workspace
 
 __all__ = ["Session", "activated_by"]
 
@@ -76,15 +81,23 @@ class Session:
         id: str | None = None,  # noqa: A002
         options: SessionOptions | None = None,
         services: SessionServices | None = None,
+        workspace: Workspace | str | os.PathLike[str] | None = None,
     ) -> None:
         self.id = id or uuid.uuid4().hex[:12]
         self.options = options or SessionOptions()
         self.services = services or SessionServices()
+        self._owns_workspace = not isinstance(workspace, Workspace)
+        self.workspace = workspace if workspace is None or isinstance(workspace, Workspace) else Workspace(workspace)
+        """The user's folder that scripts work in, with the layer that takes their writes."""
         self._meter = UsageMeter(self.services.store)
         self.toolsets = SessionToolsets(
             self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
         )
+        self.commands = SessionCommands()
+        """The output of general tools, and the commands that run in the background."""
         self._used: dict[str, None] = {}
+        self.declined: set[tuple[str, str]] = set()
+        """Requests of skills for hosts and secrets that were not granted: they are asked once in a session."""
         self.selector: SkillSelector | None = self.services.selector
         """Finds skills of the current catalog."""
         self.not_activated: dict[str, str] = {}
@@ -211,8 +224,14 @@ class Session:
         self.services.store.clear(self.id)
 
     def close(self) -> None:
-        """Saves the usage and unloads toolsets. The session can be resumed by its id."""
+        """Saves the usage, unloads toolsets, ends commands in the background, and closes a workspace that was given as a path.
+
+        The session can be resumed by its id.
+        """
+        self.commands.close()
         self._meter.flush()
+        if self.workspace is not None and self._owns_workspace:
+            self.workspace.close()
         self.toolsets.unload_all()
 
     def content(self, name: str) -> str:
@@ -281,12 +300,12 @@ class Session:
         return data
 
     async def run_script(
-        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None, network: bool = False,
-        outputs: Sequence[str] = (), seconds: float | None = None,
+        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None,
+        hosts: Sequence[str] = (), secrets: Sequence[str] = (), outputs: Sequence[str] = (), seconds: float | None = None,
     ) -> Outcome:  # fmt: skip
-        """Run one script of a skill, confined; see `Launch`. Refused unless skill and policy both allow it."""
-        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
-        return await run_script(self, replace(request, outputs=tuple(outputs), seconds=seconds))
+        """Runs one script of a skill in the sandbox; see `ScriptRequest`. Refused unless skill and policy both allow it."""
+        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, hosts=tuple(hosts))
+        return await run_script(self, replace(request, secrets=tuple(secrets), outputs=tuple(outputs), seconds=seconds))
 
     @property
     def permissions(self) -> ToolPermissions:
@@ -317,18 +336,22 @@ class Session:
         self._meter(event)
         self.services.bus.emit(event)
 
-    def record_call(self, call: CallRecord) -> None:
-        self.emit(
-            events.ToolCalled(
-                session=self.id,
-                timestamp=self.services.clock(),
-                tool=call.tool,
-                name=call.skill if call.skill in self.catalog else "",
-                resource=call.resource,
-                duration=call.duration,
-                error=call.error,
-            )
-        )
+    @contextmanager
+    def follow_call(self, call: Operation) -> Iterator[None]:
+        """Records a tool call: an operation for tracers, and an event when it has ended."""
+        call.session = self.id
+        call.skill = call.skill if call.skill in self.catalog else ""
+        started = time.perf_counter()
+        try:
+            with self.services.bus.follow(call):
+                yield
+        finally:
+            self.emit(
+                events.ToolCalled(
+                    session=self.id, timestamp=self.services.clock(), tool=call.name, name=call.skill, resource=call.resource,
+                    duration=time.perf_counter() - started, error=call.error,
+                )
+            )  # fmt: skip
 
     def scripts(self, skill: Skill) -> tuple[SkillScript, ...]:
         """Returns the scripts of a local skill; the `problem` of each says why it is not offered. None without a runner."""

@@ -1,23 +1,28 @@
-"""Events as OpenTelemetry traces and metrics, by the `gen_ai.skill.*` conventions (semantic-conventions-genai #498 to
-#501).
+"""Events and operations as OpenTelemetry traces and metrics.
 
-A tool call is a span `execute_tool {tool} {skill} {resource}`, as in those drafts and in ADK. Names, counts and durations
-are exported. Texts of skills, users and scripts are content, and are left out by default. Needs the extra `otel`. The SDK
-sends in its own threads, so no run waits for a collector.
+A turn is one trace: a span `invoke_agent` with a span `chat MODEL` for each request to a model and a span
+`execute_tool TOOL …` for each call below it, and scripts below their calls. Names and attributes are those of the semantic
+conventions for generative AI and their drafts on skills (semantic-conventions-genai #498 to #501).
+
+OpenTelemetry's own current span is the parent, so a span of the calling program becomes the parent of a turn, and a span
+that a toolset opens becomes a child of its call. Names, counts and durations are exported. Texts of skills, users and
+scripts are content, and are left out by default. Needs the extra `otel`. The SDK sends in its own threads, so no run waits
+for a collector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from metier.errors import UnavailableError
+from metier.extras import MissingExtraError
 
 from . import events
 from .activation import ActivatedBy
 from .events import Event
+from .operations import Operation, OperationKind
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider
@@ -52,12 +57,33 @@ class Telemetry:
                 self._reads.add(1, {"gen_ai.skill.name": event.name})
             case events.ScriptFinished():
                 self._finished(event)
-            case events.ToolCalled():
-                self._called(event)
+            case events.ActionTaken():
+                self._acted(event)
             case events.SelectionMade():
                 self._selected(event)
             case events.ActionRefused():
                 self._refusals.add(1, {**self._skill(event.name), "metier.rule": event.rule})
+
+    def begin_operation(self, operation: Operation) -> Callable[[], None]:
+        """Starts the span of an operation and makes it the current one. The returned function ends it."""
+        from opentelemetry import context, trace
+
+        is_request = operation.kind is OperationKind.MODEL
+        span = self._tracer.start_span(
+            _span_name(operation), kind=trace.SpanKind.CLIENT if is_request else trace.SpanKind.INTERNAL,
+            attributes={"gen_ai.operation.name": operation.kind, "gen_ai.conversation.id": operation.session},
+        )  # fmt: skip
+        token = context.attach(trace.set_span_in_context(span))
+
+        def end() -> None:
+            context.detach(token)
+            # Only now: the call of load_skill has told where the skill is, and the model how many tokens it used.
+            span.set_attributes({**_attributes(operation), **self._skill(operation.skill)})
+            if operation.error:
+                span.set_status(trace.Status(trace.StatusCode.ERROR))
+            span.end()
+
+        return end
 
     def flush(self) -> None:
         for provider in self._providers:
@@ -79,18 +105,6 @@ class Telemetry:
         more: dict[str, Attribute] = {"metier.activated_by": event.by, "metier.tokens": event.tokens}
         self._span(event, f"execute_tool load_skill {event.name}", {**tool, **self._skill(event.name), **more, **content})
 
-    def _called(self, event: events.ToolCalled) -> None:
-        attributes: dict[str, Attribute] = {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": event.tool,
-            "gen_ai.tool.type": "function",
-            **self._skill(event.name),
-        }
-        if event.resource and event.name:
-            attributes["gen_ai.skill.resource.name"] = event.resource
-        words = ["execute_tool", event.tool, event.name, event.resource if event.name else ""]
-        self._span(event, " ".join(filter(None, words)), attributes, duration=event.duration, error=event.error)
-
     def _finished(self, event: events.ScriptFinished) -> None:
         skill = self._skill(event.name)
         self._seconds.record(event.duration, {"gen_ai.skill.name": event.name, "gen_ai.skill.resource.name": event.script})
@@ -103,6 +117,17 @@ class Telemetry:
             attributes["process.exit.code"] = event.exit_code
         error = event.error or ("timeout" if event.timed_out else "" if event.ok else "script-failed")
         self._span(event, f"run_script {event.name} {event.script}", attributes, duration=event.duration, error=error)
+
+    def _acted(self, event: events.ActionTaken) -> None:
+        attributes: dict[str, Attribute] = {
+            **self._skill(event.name), "gen_ai.tool.name": event.tool, "metier.rule": event.rule,
+            "metier.isolation.level": event.level, "metier.bytes": event.size,
+        }  # fmt: skip
+        if event.exit_code is not None:
+            attributes["process.exit.code"] = event.exit_code
+        if self._content:
+            attributes |= {"metier.paths": event.paths, "process.command_line": event.command}
+        self._span(event, f"run_tool {event.tool}", attributes, duration=event.duration)
 
     def _selected(self, event: events.SelectionMade) -> None:
         content = {"metier.selection.query": event.query} if self._content else {}
@@ -152,7 +177,7 @@ def otlp_telemetry(
         from opentelemetry.sdk.trace import TracerProvider as SdkTracers
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise UnavailableError("telemetry needs OpenTelemetry", hint="install metier[otel]", retryable=False) from None
+        raise MissingExtraError("telemetry needs OpenTelemetry", extra="otel") from None
     base = endpoint.rstrip("/") if endpoint else None
     sent = dict(headers) if headers else None
     resource = Resource.create({"service.name": service})
@@ -167,3 +192,33 @@ def otlp_telemetry(
 
 def _nanoseconds(time: datetime) -> int:
     return int(time.timestamp() * 1e9)
+
+
+def _span_name(operation: Operation) -> str:
+    skill = (operation.skill, operation.resource) if operation.skill else ()
+    return " ".join(filter(None, (operation.kind, operation.name, *skill)))
+
+
+def _attributes(operation: Operation) -> dict[str, Attribute]:
+    """The attributes that are known at the end; those without a value are left out."""
+    of_agent = operation.kind is OperationKind.TURN
+    of_tool = operation.kind is OperationKind.TOOL
+    found: dict[str, Attribute] = {
+        "gen_ai.agent.name": operation.name if of_agent else "",
+        "gen_ai.agent.version": operation.version,
+        "gen_ai.tool.name": operation.name if of_tool else "",
+        "gen_ai.tool.type": "function" if of_tool else "",
+        "gen_ai.tool.call.id": operation.call_id,
+        "gen_ai.skill.resource.name": operation.resource if operation.skill else "",
+        "gen_ai.provider.name": operation.provider,
+        "gen_ai.request.model": operation.model,
+        "gen_ai.response.model": operation.answered_by,
+        "gen_ai.response.id": operation.response_id,
+        "gen_ai.response.finish_reasons": (operation.finish_reason,) if operation.finish_reason else (),
+        "gen_ai.usage.input_tokens": operation.input_tokens,
+        "gen_ai.usage.output_tokens": operation.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": operation.cached_tokens,
+        "metier.request.purpose": operation.purpose,
+        "error.type": operation.error,
+    }
+    return {name: value for name, value in found.items() if value}

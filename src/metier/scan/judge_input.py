@@ -13,6 +13,7 @@ from hashlib import sha256
 from itertools import chain, islice
 from operator import itemgetter
 
+from metier.errors import plural
 from metier.lazy import lazy_pattern
 from metier.spec import SKILL_FILE, Files
 from metier.values import dataclass
@@ -97,7 +98,7 @@ def render_files(shown: Sequence[ShownFile]) -> str:
 
 
 def _file(number: int, one: ShownFile) -> Iterator[str]:
-    yield f"=== file {number}: {json.dumps(one.path)}, {one.lines} lines"
+    yield f"=== file {number}: {json.dumps(one.path)}, {plural(one.lines, 'line')}"
     before = 0
     for row in one.rows:
         if row.line > before + 1:

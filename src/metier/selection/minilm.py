@@ -18,7 +18,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from metier.errors import UnavailableError
+from metier.extras import MissingExtraError
 
 from .arrays import Array
 
@@ -31,7 +31,6 @@ _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _LONGEST = 128
 """Maximum number of tokens of a text."""
 _LONGEST_WORD = 100
-_INSTALL = "pip install 'metier[semantic]'"
 _PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
 
 
@@ -43,8 +42,8 @@ class MiniLM:
             weights = model.read("model.safetensors")
             tokenizer = json.loads(model.read("tokenizer.json"))
         if hashlib.sha256(weights).hexdigest() != _DIGEST:
-            raise UnavailableError(
-                "the installed sentence model is not the one that metier was trained with", hint=_INSTALL, retryable=False
+            raise MissingExtraError(
+                "the installed sentence model is not the one that metier was trained with", extra="semantic"
             )
         self._weights = _safetensors(weights)
         self._vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
@@ -115,9 +114,7 @@ class MiniLM:
 def _model_file() -> str:
     found = find_spec(_WHEEL)
     if found is None or not found.submodule_search_locations:
-        raise UnavailableError(
-            "semantic selection needs a sentence model, which is not installed", hint=_INSTALL, retryable=False
-        )
+        raise MissingExtraError("semantic selection needs a sentence model, which is not installed", extra="semantic")
     return f"{found.submodule_search_locations[0]}/model.zip"
 
 

@@ -19,6 +19,7 @@ class LocalMachine:
         # A search costs a stat per PATH entry, and fifty skills usually need the same three commands.
         self.commands: dict[str, str | None] = {}
         self.packages: dict[str, bool] = {}
+        self._versions: dict[str, tuple[int, ...]] = {}
 
     @property
     def python(self) -> tuple[int, ...]:
@@ -39,6 +40,28 @@ class LocalMachine:
                 _importable(name.replace("-", "_")) or _importable(_IMPORTS.get(name.lower(), name)) or _is_installed(name)
             )
         return self.packages[name]
+
+    def version_of(self, name: str) -> tuple[int, ...]:
+        """Returns the version that a program on PATH prints; empty if it prints none. Only for programs that we know."""
+        if name not in self._versions:
+            path = self.commands[name] if self.has_command(name) else None
+            self._versions[name] = _printed_version(path) if path else ()
+        return self._versions[name]
+
+
+def _printed_version(path: str) -> tuple[int, ...]:
+    # Imported here: few texts name a version.
+    import re
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=5, env=safe_environment(), check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    found = re.search(rb"\d+(?:\.\d+){1,2}", done.stdout + done.stderr)
+    return tuple(int(part) for part in found[0].split(b".")) if found else ()
 
 
 def find_command(name: str, path: str | None = None) -> str | None:

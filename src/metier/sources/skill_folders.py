@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from stat import S_ISLNK, S_ISREG
 
+from metier.errors import plural
 from metier.generated_names import GENERATED_NAMES
 
 __all__ = ["DEPTH", "DIRECTORIES", "SKIPPED_NAMES", "FolderSearch", "find_skill_folders"]
@@ -75,7 +76,7 @@ def _search(root: str, depth: int, directories: int, result: FolderSearch) -> No
         if not level:
             return
     result.warnings.append(
-        f"{root}: {len(level):,} folders are deeper than {depth} levels and were not searched, such as {min(level)}; "
+        f"{root}: {plural(len(level), 'folder')} deeper than {depth} levels not searched, such as {min(level)}; "
         "raise skills.max_depth to see them"
     )
 

@@ -29,6 +29,9 @@ class Trust:
                 raise ValueError("folders is not a list of strings")
         except FileNotFoundError:
             return ()
+        except NotADirectoryError:
+            # Its folder is a file: the mistake is metier's home, not the list.
+            raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             # A broken file must read neither as "nothing is trusted" nor as "everything is".
             raise ConfigError(

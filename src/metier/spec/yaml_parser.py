@@ -17,6 +17,7 @@ __all__ = ["parse_events"]
 
 _DEEPEST = 24
 _MOST_REFUSALS = 20
+_CLOSE = "add the same quote at the end of the value, or remove this one"
 
 # libyaml if it is there, as in all wheels of PyYAML; else the pure Python parser, which is ten times slower.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -29,6 +30,11 @@ def parse_events(text: str, *, first_line: int, loader: type[yaml.BaseLoader] | 
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if error.context == "while scanning a quoted scalar" and error.context_mark:
+            # libyaml reports the end of the text, where it gave up.
+            place = _place(error.context_mark, first_line)
+            builder.refuse("SK008", "not valid YAML: the quote that opens here is not closed", *place, hint=_CLOSE)
+            return YamlTree(None, tuple(builder.problems))
         said = " ".join(filter(None, (error.context, error.problem)))
         builder.refuse("SK008", f"not valid YAML: {said}", *_place(mark, first_line))
     except yaml.YAMLError as error:

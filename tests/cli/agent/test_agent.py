@@ -104,11 +104,16 @@ def test_a_skill_that_was_added_by_ref_is_removed_by_name(agent_shell: Shell, tm
 
 
 def test_a_model_without_a_provider_is_refused_at_once(agent_shell: Shell) -> None:
-    agent_shell("agent", "create", "old", "--model", "gpt-4").failed(2, "'gpt-4' has no provider", "--model openai:gpt-4")
+    agent_shell("agent", "create", "old", "--model", "tiny").failed(2, "'tiny' has no provider", "--model openai:tiny")
     agent_shell("agent", "show", "old").failed(3, "unknown agent 'old'")
-    agent_shell("agent", "edit", "clerk", "--model", "claude-x").failed(2, "--model anthropic:claude-x")
+    agent_shell("agent", "edit", "clerk", "--model", "llama3").failed(2, "--model ollama:llama3")
     agent_shell("agent", "create", "own", "--model", "gpt-4", "--base-url", "http://127.0.0.1:9/v1").ok()
     agent_shell("agent", "create", "new", "--model", "gpt-4", "--provider", "openai").ok()
+
+
+def test_a_model_that_only_one_provider_has_needs_no_provider(agent_shell: Shell) -> None:
+    agent_shell("agent", "create", "reviewer", "--skills", "pdf,zip", "--model", "gpt-4").ok()
+    agent_shell("agent", "edit", "reviewer", "--model", "claude-x").ok()
 
 
 def test_a_missing_skill_is_reported_and_never_skipped_silently(agent_shell: Shell) -> None:

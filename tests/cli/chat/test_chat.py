@@ -13,6 +13,7 @@ import pytest
 from cli.chat.chat_setup import counting
 from cli.shell import Shell
 from guards import eventually
+from metier.extras import install_command
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, fails, says
 
 
@@ -185,9 +186,10 @@ def test_ctrl_c_ends_a_run_cleanly_and_keeps_the_text_so_far(shell: Shell, model
 def test_a_missing_extra_is_one_sentence(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden/pydantic_ai.py").write_text("raise ImportError('no', name='pydantic_ai')")
-    ran = shell.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden")})
-    ran.failed(4, "pydantic_ai", "pip install 'metier[models]'")
-    # Without a model nothing of it is needed.
+    claude = {"PYTHONPATH": str(tmp_path / "hidden"), "METIER_MODEL_NAME": "anthropic:claude-x", "ANTHROPIC_API_KEY": "k"}
+    shell.run("run", "hello", variables=claude).failed(4, "pydantic_ai", install_command("models"))
+    # A server with the chat completions API is asked without it, and without a model nothing of it is needed.
+    assert shell.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden")}).code == 0
     ran = shell.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden"), "METIER_MODEL_NAME": None})
     assert ran.code == 0
 

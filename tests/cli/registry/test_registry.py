@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import pytest
+
 from cli.shell import Shell
 from registry.builders import archive
 
@@ -120,3 +122,14 @@ def test_a_port_in_use_is_reported(shell: Shell) -> None:
 def test_an_invalid_address_is_reported(shell: Shell) -> None:
     shell("registry", "stats", "--db", "mysql://host/x").failed(2, "not the address of a database")
     shell("registry", "serve", "--port", "0", "--db", "sqlite:////proc/none/x.sqlite").failed(4, "database")
+
+
+@pytest.mark.parametrize(
+    "words", [("stats",), ("gc",), ("backup", "copy"), ("token", "list"), ("token", "revoke", "1")], ids=lambda words: words[0]
+)
+def test_a_mistyped_path_makes_no_registry(shell: Shell, words: tuple[str, ...]) -> None:
+    file = shell.home / "mistyped.sqlite"
+    shell("registry", *words, "--db", f"sqlite://{file}").failed(3, f"there is no registry at {file}", "metier registry serve")
+    shell("registry", *words).failed(3, "there is no registry at")
+    assert not file.exists()
+    assert not (shell.home / ".metier/registry").exists()

@@ -165,3 +165,11 @@ def test_a_valid_file_is_imported_as_it_is_also_with_a_list_of_tags(shell: Shell
     shell("skill", "create", "code-review", "-f", "their.md").ok()
     assert (shell.skills / "code-review/SKILL.md").read_text() == text
     assert shell("skill", "validate", "code-review").code == 0
+
+
+def test_a_piped_skill_has_its_own_name(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "piped").write_text("---\nname: pages\ndescription: Counts pages. Use when pages are counted.\n---\n\nCount.\n")
+    shell("skill", "create", "-f", "-", stdin=str(tmp_path / "piped")).ok()
+    assert (shell.home / ".metier/skills/pages/SKILL.md").exists()
+    (tmp_path / "piped").write_text("no frontmatter")
+    shell("skill", "create", "-f", "-", stdin=str(tmp_path / "piped")).failed(2, "a skill needs a name")

@@ -12,6 +12,7 @@ import pytest
 
 from builders import write_skill
 from cli.shell import Shell
+from metier.install.refs.ref_types import FORMS
 
 ONE = "Does it. Use when asked."
 
@@ -454,7 +455,7 @@ def test_the_cache_reports_its_size_and_is_cleaned(shell: Shell) -> None:
     ("words", "code", "part"),
     [
         (("no-such-skill",), 3, "no skill is named"),
-        (("what:ever",), 3, "write one of"),
+        (("what:ever",), 3, "unknown source 'what'; known: github, gitlab, r9s"),
         (("x", "--project", "--user"), 2, "cannot be combined"),
         (("--target", "emacs", "./x"), 3, ""),
     ],
@@ -600,3 +601,8 @@ def test_a_journal_that_came_with_a_project_is_named_and_ignored(shell: Shell, r
     ran = shell("skill", "install", str(repo), "--skill", "pdf", "--project", METIER_TRUST="1")
     assert ran.code == 0
     assert "is ignored, because it came with the project" in ran.err
+
+
+def test_the_help_lists_every_form_of_a_ref(shell: Shell) -> None:
+    page = shell("skill", "install", "--help").out
+    assert [form for form in FORMS if form not in page] == []

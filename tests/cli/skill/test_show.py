@@ -130,3 +130,28 @@ def test_an_archive_that_is_not_installed_is_shown(shell: Shell, tmp_path: Path)
 def test_a_page_shows_toolsets(shell: Shell) -> None:
     shell.skill("maths", head="toolsets: [toolsets/sums:Sums]\n")
     assert "toolsets      toolsets/sums:Sums" in shell("skill", "show", "maths").out
+
+
+def test_keys_that_no_standard_knows_are_shown(shell: Shell) -> None:
+    folder = shell.skill("odd")
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(text.replace("---\n", "---\ncolour: blue\nmetadata:\n  mood: good\n", 1))
+    page = shell("skill", "show", "odd").out
+    assert "  colour        blue\n" in page
+    assert "  metadata.mood good\n" in page
+    assert shell("skill", "show", "odd", "--json").data["other_keys"] == {"colour": "blue", "metadata.mood": "good"}
+
+
+def test_a_program_that_the_compatibility_names_is_missing_and_blocks_nothing(shell: Shell) -> None:
+    folder = shell.skill("pages")
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(text.replace("---\n", "---\ncompatibility: Requires Node.js 18+, poppler-utils\n", 1))
+    page = shell("skill", "show", "pages").ok().out
+    assert "✓ pages" in page
+    assert "missing       Node.js 18+ (node is not on PATH)\n" in page
+    assert "missing       poppler-utils (pdftotext is not on PATH)\n" in page
+    assert "may lack: Node.js 18+" in shell("doctor").out
+    shell.install("pdftotext")
+    node = shell.install("node")
+    node.write_text("#!/bin/sh\necho v16.20.2\n")
+    assert shell("skill", "show", "pages", "--json").data["missing"] == ["Node.js 18+ (this is 16.20.2)"]

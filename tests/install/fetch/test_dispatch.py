@@ -188,6 +188,13 @@ def test_a_tree_address_with_a_slash_branch_comes_from_that_branch(
     assert (one.name, one.origin.ref, one.origin.path) == ("c", "fix/one", "libs/c")
 
 
+def test_a_repository_without_git_in_its_address_is_found(tmp_path: Path, access: Access) -> None:
+    Repository(tmp_path / "srv/team/tools").commit({"skills/a/SKILL.md": skill_text("a")})
+    with site(git_root=tmp_path / "srv") as server:
+        (one,) = brought(f"{server.url}/team/tools", access).skills
+    assert (one.name, one.origin.kind, one.origin.url) == ("a", "git", f"{server.url}/team/tools")
+
+
 def test_a_commit_that_is_in_the_cache_is_not_fetched_again(repository: Repository, tmp_path: Path, access: Access) -> None:
     with site(git_root=tmp_path / "srv") as server:
         first = brought(f"{server.url}/r.git", access)
@@ -429,7 +436,7 @@ def test_a_missing_variable_and_a_missing_source_are_named(tmp_path: Path) -> No
     access = reaching(tmp_path, sources=registry("http://127.0.0.1:9", "bearer:${INTERNAL_TOKEN}"))
     with pytest.raises(ConfigError, match="INTERNAL_TOKEN"):
         brought("internal:a", access)
-    with pytest.raises(ConfigError, match="no registry is configured"):
+    with pytest.raises(ConfigError, match="no registry is configured", check=lambda error: "metier login URL" in error.hint):
         fetch_ref(parse_ref("r9s:a"), access)
 
 

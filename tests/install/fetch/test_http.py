@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from email.utils import formatdate
@@ -303,6 +304,16 @@ def test_i38_a_server_that_drips_is_left_at_the_deadline() -> None:
     slow = Answer(b"x" * 100, drip=(1, 0.05))
     with site({"/x": slow}) as server, pytest.raises(HttpUnavailableError, match=r"longer than 0\.5 seconds"):
         client(timeout=0.5).get(f"{server.url}/x", limit=LIMIT)
+
+
+def test_a_silent_server_is_asked_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        waits: list[float] = []
+        with pytest.raises(HttpUnavailableError, match=rf"{url} does not answer: nothing came for 0\.2 seconds") as caught:
+            HttpClient(sleep=waits.append, silence=0.2).get(f"{url}/x", limit=LIMIT)
+    assert waits == []
+    assert caught.value.retryable
 
 
 def test_bytes_are_counted_as_they_come() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from metier.install.git.git_errors import explain
 from metier.install.git.objects import GitTree
 from metier.install.git.program import GitProgram, find_git
 from metier.install.git.remote import GitRemote
+from metier.values import replace
 
 SKILL = skill_text("a")
 
@@ -293,6 +295,15 @@ def test_i26_a_slow_server_is_left_at_the_deadline_and_leaves_no_process(tmp_pat
     slow = Answer(b"x" * 400, drip=(1, 0.05), headers={"Content-Type": "application/x-git-upload-pack-advertisement"})
     with site({"/r.git/info/refs": slow}) as server, pytest.raises(UnavailableError, match="took longer than 1 seconds"):
         remote(f"{server.url}/r.git", tmp_path, timeout=1.0).refs()
+
+
+def test_a_silent_server_is_left(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/r.git"
+        here = remote(url, tmp_path, timeout=60.0)
+        quick = replace(here, program=replace(here.program, silence=1))
+        with pytest.raises(UnavailableError, match=r"cannot reach the repository: .*too slow"):
+            quick.refs()
 
 
 def test_i26_a_repository_that_is_too_large_is_stopped(repository: Repository, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from metier.errors import MetierError, RefusedError, SkillNotFoundError
 from metier.install.refs.parsing import (
-    FORMS,
     ArchiveFile,
     GitRef,
     HttpArchive,
@@ -160,7 +159,8 @@ def test_a_ref_can_be_written_down_and_read_again(text: str) -> None:
 def test_an_unknown_form_is_not_found_and_the_hint_lists_the_valid_ones(text: str) -> None:
     with pytest.raises(SkillNotFoundError) as caught:
         parse_ref(text)
-    assert all(form in caught.value.hint for form in FORMS)
+    assert "metier skill install --help" in caught.value.hint
+    assert len(caught.value.hint) < 120
 
 
 @pytest.mark.parametrize(

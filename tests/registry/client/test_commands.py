@@ -350,3 +350,27 @@ def test_a_url_that_is_not_a_registry_is_reported(anonymous: Shell, tmp_path: Pa
             4, "not a metier registry"
         )
         page.shutdown()
+
+
+def test_versions_of_a_registry_can_be_side_by_side(shell: Shell) -> None:
+    shell("skill", "install", "tide-tables@1.2.0").ok()
+    shell("skill", "install", "tide-tables@2.0.0").ok()
+    shell("skill", "install", "tide-tables@1.0.0", "--side-by-side").ok()
+    assert "version       2.0.0" in shell("skill", "show", "tide-tables").ok().out
+    assert "version       1.0.0" in shell("skill", "show", "tide-tables@1.0.0").ok().out
+    rows = shell("skill", "verify", "--json").data["skills"]
+    assert [(row["name"], row["version"], row["condition"]) for row in rows] == [
+        ("tide-tables", "2.0.0", "ok"),
+        ("tide-tables@1.0.0", "1.0.0", "ok"),
+    ]
+    shell("skill", "install", "tide-tables@9.0.0").failed(3, "9.0.0")
+    ran = shell("skill", "install", "tide-tables@1.2.0")
+    assert (ran.code, ran.err) == (0, "warning: tide-tables: 1.2.0 instead of 2.0.0; --side-by-side keeps both\n")
+
+
+def test_publishing_says_which_links_it_leaves_out(shell: Shell) -> None:
+    folder = skill(shell, "linked", **{"references/a.md": "A"})
+    (folder / "references/b.md").symlink_to("a.md")
+    ran = shell("publish", str(folder), "--dry-run")
+    assert "references/b.md is a link, and links are not published" in ran.err
+    assert shell("publish", str(folder), "--dry-run", "--json").data["links"] == ["references/b.md"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from install.servers import Answer, redirect, site
-from metier.errors import MetierError, RefusedError
+from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.registry.client import RegistryClient
 
 
@@ -30,3 +32,10 @@ def test_another_machine_is_asked_only_with_encryption(url: str) -> None:
     with pytest.raises(RefusedError, match="not encrypted"):
         RegistryClient(url=url, token="t0ken")
     assert RegistryClient(url="http://[::1]:8437").url == "http://[::1]:8437"
+
+
+def test_a_silent_registry_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(UnavailableError, match=rf"{url} does not answer: nothing came for 0\.2 seconds"):
+            RegistryClient(url=url, silence=0.2).search("pdf")

@@ -73,7 +73,7 @@ def test_results_continue_on_a_next_page_with_the_same_filters(shop: Site) -> No
     where = re.search(r'rel="next" href="([^"]+)"', first)
     assert where and "sort=name" in where[1]
     second = shop.get(where[1].replace("&amp;", "&"), headers=HTML).text
-    names = re.compile(r'<h3><a href="/skill/([^"]+)"')
+    names = re.compile(r'<h2><a href="/skill/([^"]+)"')
     assert len(names.findall(first)) == 20
     assert len(names.findall(second)) == 5
     assert set(names.findall(first)).isdisjoint(names.findall(second))

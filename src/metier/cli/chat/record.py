@@ -40,7 +40,8 @@ class TurnRecord:
             case ActionRefused(name=name, what=what, rule=rule, reason=reason):
                 row["refused"].append({"name": name, "what": what, "rule": rule, "reason": reason})
             case events.PromptBuilt(prompt=prompt):
-                parts = {part.name: part.tokens for part in prompt.parts}
+                # The same keys in every document: a part without text costs nothing.
+                parts = {"base": 0, "catalog": 0, "active": 0, **{part.name: part.tokens for part in prompt.parts}}
                 row["prompt"] = {"tokens": prompt.tokens, **parts, "tools": prompt.tool_tokens, "text": prompt.text}
             case events.ToolCallStarted(id=id_, tool=tool, arguments=arguments):
                 row["tools"].append({"id": id_, "tool": tool, "arguments": arguments})

@@ -70,7 +70,7 @@ def activate(conversation: Conversation, name: str, rest: str, *, send: bool = T
     parameters, arguments = _parameters(session, name, rest)
     activation = session.activate(name, arguments=arguments, parameters=parameters)
     evicted = f"; {', '.join(activation.evicted)} deactivated to make room" if activation.evicted else ""
-    line = conversation.terminal.paint(one_line(f"● {name} is active ({activation.tokens:,} tokens){evicted}"), "green")
+    line = conversation.terminal.paint(one_line(f"● {name} is active ({plural(activation.tokens, 'token')}){evicted}"), "green")
     return SlashResult(lines=(line, *map(one_line, activation.warnings)), message=arguments if send else "")
 
 

@@ -76,7 +76,9 @@ def _usage(conversation: Conversation, _: str) -> SlashResult:
     for name, used in engine.session.usage.items():
         if name:
             scripts = f"{plural(used.runs, 'script')} ({used.seconds:.1f} s)"
-            lines.append(f"  {one_line(name)}: {plural(used.activations, 'activation')}, {used.tokens:,} tokens, {scripts}")
+            lines.append(
+                f"  {one_line(name)}: {plural(used.activations, 'activation')}, {plural(used.tokens, 'token')}, {scripts}"
+            )
     return SlashResult(lines=tuple(lines))
 
 
@@ -84,7 +86,7 @@ def usage_line(usage: ModelUsage) -> str:
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     price = f", {money(usage.cost)}" if usage.cost is not None else ""
     return (
-        f"{plural(usage.requests, 'request')}, {usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out, "
+        f"{plural(usage.requests, 'request')}, {plural(usage.input_tokens, 'token')} in{cached}, {usage.output_tokens:,} out, "
         f"{plural(usage.calls, 'tool call')}{price}"
     )
 

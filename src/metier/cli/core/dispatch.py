@@ -264,8 +264,8 @@ def _disk_error(error: OSError) -> MetierError:
 
 
 def _unusable_home(path: object) -> str:
-    """Returns METIER_HOME if this path is in it and it is not a folder."""
-    home = os.environ.get("METIER_HOME", "")
+    """Returns metier's home if this path is in it and it is not a folder."""
+    home = os.environ.get("METIER_HOME") or os.path.join(os.path.expanduser("~"), ".metier")
     inside = isinstance(path, str) and home and f"{path}/".startswith(f"{home}/")
     return home if inside and not os.path.isdir(home) else ""
 

@@ -38,6 +38,8 @@ def entry_named(app: App, name: str) -> Entry:
     for other in app.catalog.entries:
         if other.name == name:
             return other
+    if "@" in name:
+        return app.catalog[name]
     raise SkillNotFoundError(name, known=(entry.name for entry in app.catalog.entries))
 
 

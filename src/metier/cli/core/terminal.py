@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from metier.errors import plural
 from metier.values import dataclass
 
 __all__ = ["Terminal", "cell_width", "one_line", "pad", "paint_diff", "plural", "shorten", "strip_control_chars", "truncate"]
@@ -63,11 +64,6 @@ def truncate(text: str, width: int | None) -> str:
             break
         kept.append(char)
     return "".join(kept).rstrip() + "…"
-
-
-def plural(number: int, noun: str) -> str:
-    """Returns "1 skill" or "2 skills"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def shorten(path: str, home: str) -> str:

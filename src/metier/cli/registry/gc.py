@@ -11,7 +11,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import plural
 
-from .location import blobs_option, db_option, registry_location
+from .location import blobs_option, db_option, existing_registry
 
 __all__ = ["gc"]
 
@@ -22,7 +22,7 @@ __all__ = ["gc"]
 @blobs_option
 def gc(app: App, *, dry_run: bool, db: str | None, blobs: str | None) -> Result:
     """Delete archives that no release uses, one day after they were written."""
-    location = registry_location(app, db=db, blobs=blobs)
+    location = existing_registry(app, db=db, blobs=blobs)
     from metier.registry import collect_garbage
 
     done = asyncio.run(collect_garbage(location, dry_run=dry_run))

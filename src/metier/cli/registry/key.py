@@ -10,7 +10,8 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.registry_argument import registry_options
 from metier.cli.core.result import Result
-from metier.errors import ConflictError, NotFoundError, UnavailableError
+from metier.errors import ConflictError, NotFoundError
+from metier.extras import MissingExtraError
 
 __all__ = ["new", "register", "show"]
 
@@ -67,4 +68,4 @@ def _key_result(keyid: str, public: str) -> Result:
 
 def _require_cryptography() -> None:
     if find_spec("cryptography") is None:
-        raise UnavailableError("signing dependencies are not installed", hint="pip install 'metier[registry]'", retryable=False)
+        raise MissingExtraError("signing dependencies are not installed", extra="registry")

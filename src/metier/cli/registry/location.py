@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import click
 
 from metier.app import App
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import plural
-from metier.errors import UnavailableError
+from metier.errors import NotFoundError
+from metier.extras import MissingExtraError
 
 if TYPE_CHECKING:
     from metier.registry import CopyResult, RegistryLocation, ServerOptions
 
-__all__ = ["blobs_option", "copy_result", "db_option", "registry_location", "server_options", "show_progress"]
+__all__ = [
+    "blobs_option",
+    "check_exists",
+    "copy_result",
+    "db_option",
+    "existing_registry",
+    "registry_location",
+    "server_options",
+    "show_progress",
+]
 
 db_option = click.option("--db", help="Database address.  [default: registry.db]")
 blobs_option = click.option("--blobs", help="Address of the archives.  [default: registry.blobs]")
@@ -27,9 +39,7 @@ def server_options(
 ) -> ServerOptions:  # Any: other fields of ServerOptions
     """Returns the options of the user's registry: flags, then settings, then a folder in the home directory."""
     if not all(map(find_spec, ("starlette", "uvicorn"))):
-        raise UnavailableError(
-            "the registry's dependencies are not installed", hint="pip install 'metier[registry]'", retryable=False
-        )
+        raise MissingExtraError("the registry's dependencies are not installed", extra="registry")
     from metier.registry import RequestRates, ServerOptions
 
     settings, folder = app.settings, app.paths.at("registry")
@@ -49,6 +59,22 @@ def registry_location(app: App, *, db: str | None = None, blobs: str | None = No
     from metier.registry import RegistryLocation
 
     return RegistryLocation(options.db, options.blobs)
+
+
+def existing_registry(app: App, *, db: str | None = None, blobs: str | None = None) -> RegistryLocation:
+    """Returns the location of a registry that is there already. Raises NotFoundError: a mistyped path makes no new one."""
+    location = registry_location(app, db=db, blobs=blobs)
+    check_exists(location)
+    return location
+
+
+def check_exists(location: RegistryLocation) -> None:
+    parts = urlsplit(location.db)
+    if parts.scheme == "sqlite" and parts.path and not os.path.exists(unquote(parts.path)):
+        raise NotFoundError(
+            f"there is no registry at {unquote(parts.path)}",
+            hint="check --db; `metier registry serve` makes a new registry",
+        )
 
 
 def copy_result(verb: str, done: CopyResult) -> Result:

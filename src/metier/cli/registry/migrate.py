@@ -10,7 +10,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 
-from .location import copy_result, registry_location, show_progress
+from .location import check_exists, copy_result, registry_location, show_progress
 
 __all__ = ["migrate"]
 
@@ -29,4 +29,5 @@ def migrate(app: App, *, source: tuple[str, str] | None, target: tuple[str, str]
     from metier.registry import migrate as run
 
     start = RegistryLocation(*source) if source else location
+    check_exists(start)
     return copy_result("Copied", asyncio.run(run(start, RegistryLocation(*target), on_progress=show_progress)))

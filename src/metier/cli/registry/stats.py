@@ -8,7 +8,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 
-from .location import db_option, registry_location
+from .location import db_option, existing_registry
 
 __all__ = ["stats"]
 
@@ -17,7 +17,7 @@ __all__ = ["stats"]
 @db_option
 def stats(app: App, *, db: str | None) -> Result:
     """Show registry statistics: packages, releases, downloads and bytes."""
-    location = registry_location(app, db=db)
+    location = existing_registry(app, db=db)
     from metier.registry import statistics
 
     totals = asyncio.run(statistics(location))

@@ -12,7 +12,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.scopes import describe_scopes
 from metier.cli.core.terminal import one_line
 
-from .location import db_option, registry_location
+from .location import db_option, existing_registry, registry_location
 
 __all__ = ["create", "list_all", "revoke"]
 
@@ -50,7 +50,7 @@ def list_all(app: App, *, db: str | None) -> Result:
     """List all tokens by their prefix."""
     import msgspec
 
-    location = registry_location(app, db=db)
+    location = existing_registry(app, db=db)
     from metier.registry import list_tokens
 
     rows = asyncio.run(list_tokens(location))
@@ -69,7 +69,7 @@ def list_all(app: App, *, db: str | None) -> Result:
 @db_option
 def revoke(app: App, *, number: int, db: str | None) -> Result:
     """Revoke a token by its number (see `metier registry token list`), and the tokens created with it."""
-    location = registry_location(app, db=db)
+    location = existing_registry(app, db=db)
     from metier.registry import revoke_token
 
     revoked = asyncio.run(revoke_token(location, number))

@@ -11,7 +11,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.policy import ask_on_terminal
-from metier.errors import UsageError
+from metier.errors import UsageError, plural
 from metier.runtime import ActivatedBy, ActivationMode, complete_id
 
 __all__ = ["activate"]
@@ -73,7 +73,7 @@ def activate(
         "evicted": list(activation.evicted),
         "session": session.id if session_id else None,
     }
-    size = f"about {activation.tokens:,} tokens" + (", trimmed" if activation.trimmed else "")
+    size = f"about {plural(activation.tokens, 'token')}" + (", trimmed" if activation.trimmed else "")
     return Result(data=data, lines=lambda _: (), text=f"{activation.text}\n", info=size, notes=activation.warnings)
 
 

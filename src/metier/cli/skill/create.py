@@ -73,8 +73,9 @@ def create(
             "--edit needs a terminal, or an editor in $EDITOR", hint="leave out --edit, and edit the file afterwards"
         )
     # Asked for nothing: the whole wizard. Otherwise only for what is missing.
-    wizard = name is None and can_ask()
-    skill = SkillName(name or _ask_name())
+    wizard = name is None and source is None and can_ask()
+    imported = _read_source(_source_path(app, source)) if source is not None else b""
+    skill = SkillName(name or _name_in(imported) or _ask_name())
     project = project or (
         wizard and not parent and create_wizard.ask_place(shorten(app.installation.user_dir, app.paths.user_home))
     )
@@ -83,7 +84,7 @@ def create(
         # Before more questions are asked; `write_skill_folder` checks again.
         raise ConflictError(f"{folder} already exists", hint="choose another name, or delete it first")
     if source is not None:
-        files = {SKILL_FILE: _import_skill(_source_path(app, source), skill)}
+        files = {SKILL_FILE: _import_skill(imported, source, skill)}
     else:
         text = description or _ask_description(skill)
         template = template or (create_wizard.ask_template() if wizard else "basic")
@@ -143,19 +144,28 @@ def _source_path(app: App, source: str) -> str:
     return source if source == "-" else os.path.join(app.folder, os.path.expanduser(source))
 
 
-def _import_skill(file: str, name: SkillName) -> bytes:
-    """Returns an existing SKILL.md unchanged if it is valid, else with its mechanical mistakes repaired.
+def _name_in(data: bytes) -> str:
+    """Returns the name that a SKILL.md gives itself; empty if it has none."""
+    manifest = parse(data).manifest if data else None
+    return manifest.name if manifest else ""
 
-    Raises if other errors are left.
-    """
+
+def _read_source(file: str) -> bytes:
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as stream:
             # One byte past the limit shows that it is too long; /dev/zero has no end.
-            data = stream.read(MAX_SKILL_FILE_BYTES + 1)
+            return stream.read(MAX_SKILL_FILE_BYTES + 1)
     except FileNotFoundError:
         raise NotFoundError(f"{file!r} does not exist", hint="-f takes a SKILL.md") from None
     except IsADirectoryError:
         raise UsageError(f"{file!r} is a folder", hint="-f takes a SKILL.md") from None
+
+
+def _import_skill(data: bytes, file: str, name: SkillName) -> bytes:
+    """Returns an existing SKILL.md unchanged if it is valid, else with its mechanical mistakes repaired.
+
+    Raises if other errors are left.
+    """
     if not _errors(data, name):
         return data
     fixed = fix_skill_file(data, folder=name.text).data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from metier.cli.core.questions import Choice, ask_many, ask_one, ask_text
-from metier.cli.core.terminal import one_line
+from metier.cli.core.terminal import one_line, plural
 from metier.errors import InvalidNameError, suggested_name
 from metier.spec import MAX_DESCRIPTION_LENGTH, SKILL_TEMPLATES, MemoryFiles, SkillName, advise, new_skill_files
 
@@ -68,4 +68,4 @@ def _check_description(text: str) -> str:
     if not text.strip():
         return "a skill needs a description"
     extra = len(text) - MAX_DESCRIPTION_LENGTH
-    return f"{extra:,} characters too long" if extra > 0 else ""
+    return f"{plural(extra, 'character')} too long" if extra > 0 else ""

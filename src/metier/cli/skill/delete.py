@@ -11,7 +11,7 @@ import click
 
 from metier.app import App
 from metier.catalog import Entry, Source
-from metier.cli.completion import skill_names
+from metier.cli.completion import skill_names, target_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
@@ -28,7 +28,13 @@ def delete_options(function: Callable[..., Result]) -> Callable[..., Result]:
     """Adds the argument and the options of `metier skill delete` and `metier skill remove`."""
     sources = [source.value for source in Source if source not in (Source.BUNDLED, Source.MCP)]
     for decorate in (
-        click.option("--target", "targets", multiple=True, help="Remove it only from these agents: cursor,codex,…"),
+        click.option(
+            "--target",
+            "targets",
+            multiple=True,
+            shell_complete=target_names,
+            help="Remove it only from these agents: cursor,codex,…",
+        ),
         click.option("--force", is_flag=True, help="Delete it even if another installed skill needs it."),
         click.option("--yes", is_flag=True, help="Do not ask."),
         click.option("--source", type=click.Choice(sources), help="Which one to delete if several have the name."),
@@ -84,7 +90,9 @@ def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | 
         for path in store.place(entry).paths
     }
     try:
-        return owned.get(_choose(app, name, source).folder)
+        owner = owned.get(_choose(app, name, source).folder)
+        # `NAME@VERSION` is that version only, also if it is the one that has the skill's own folder.
+        return (owner[0], name) if owner and "@" in name and name in owner[0].lock() else owner
     except SkillNotFoundError:
         # Its folder is gone, but it is still in the lock.
         return next(((store, name) for store in stores if name in store.lock()), None)
@@ -92,8 +100,9 @@ def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | 
         folder = {entry.folder for entry in app.catalog.entries if entry.name == name and source in (None, entry.source)}
         # The copies that one installation made are the same skill.
         owners = {owned.get(each) for each in folder if not each.startswith(BUNDLED)}
-        if len(owners) == 1 and None not in owners:
-            return owners.pop()
+        bases = {(owner[0], owner[1].partition("@")[0]) for owner in owners if owner}
+        if len(bases) == 1 and None not in owners:
+            return bases.pop()
         raise
 
 
@@ -113,16 +122,20 @@ def _uninstall(app: App, store: SkillStore, name: str, *, yes: bool, force: bool
     lock = store.lock()
     planned = remove_installed(store, [name], force=force, dry_run=True)
     folder = store.folder_of(lock[name])
-    files = len(lock[name].files)
+    versions = lock.versions(name) if "@" not in name else (lock[name],)
+    files = sum(len(entry.files) for entry in versions)
     data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
     edited = [step.note for step in planned.steps if step.note]
     more = f" ({'; '.join(edited)})" if edited else ""
+    more = f" in {len(versions)} versions{more}" if len(versions) > 1 else more
     if not yes and not _confirm(name, f"Delete {folder} with {plural(files, 'file')}{more}?"):
         return _kept(data)
     (outcome,) = app.remove(name, project=store.scope.level is ScopeLevel.PROJECT, force=force)
-    notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
+    notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP and step.note)
     gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
-    line = one_line(f"Deleted {name} ({', '.join(gone) or 'its folder was already gone'})")
+    heir = outcome.lock.get(lock[name].name)
+    what = f"; {heir.name} is {heir.version} now" if heir else f" ({', '.join(gone) or 'its folder was already gone'})"
+    line = one_line(f"Deleted {name}{what}")
     return Result(data={**data, "deleted": True, "paths": gone}, lines=lambda _: (line,), notes=notes)
 
 

@@ -18,9 +18,9 @@ from metier.cli.core.terminal import Terminal
 from metier.errors import UsageError
 from metier.evals import EvalOptions, EvalPlan, EvalResults, EvalServices, junit_triggers, plan_evals, run_evals, starter_evals
 from metier.models import ChatModel, ModelChoice
-from metier.runtime import ApprovalAnswer
 
 from .eval_report import output_lines, trigger_lines
+from .run import approve_named
 from .starters import write_starters
 from .test import runner_for, test_lines
 
@@ -88,12 +88,12 @@ def _model(app: App, *, required: bool, offline: bool) -> ModelChoice | None:
 
 
 def _services(app: App, plan: EvalPlan, model: ChatModel | None) -> EvalServices:
-    # Running the command approves the skill's scripts; what the policy forbids stays forbidden.
+    # Running the command approves the skill's scripts, but not packages; what the policy forbids stays forbidden.
     return EvalServices(
         catalog=app.catalog, selector=app.skills.selector, model=model, runner=app.sessions.runner,
         test_runner=runner_for(app, plan.test_files) if plan.test_files else None,
-        permissions=app.sessions.permissions(lambda _: ApprovalAnswer.ONCE), limits=app.sessions.options().limits,
-        folder=app.folder,
+        permissions=app.sessions.permissions(approve_named(())), limits=app.sessions.options().limits,
+        folder=app.folder, packages=app.packages, prepared=app.packages.prepared,
     )  # fmt: skip
 
 

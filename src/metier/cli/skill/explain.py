@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from metier.app import App
+from metier.cli.completion import rule_codes
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal
@@ -23,7 +24,7 @@ PAGES = {**CODES, **{rule.code: rule.page for rule in RULES.values()}}
 
 
 @command("skill", "explain")
-@click.argument("codes", nargs=-1, metavar="[CODE]...")
+@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=rule_codes)
 def explain(app: App, *, codes: tuple[str, ...]) -> Result:  # noqa: ARG001
     """Explain a problem's code, such as SK105. Without a code, list them all."""
     found = [_code(text) for text in codes] or list(PAGES.values())

@@ -8,6 +8,7 @@ from typing import Any
 from click import argument, option
 
 from metier.app import App
+from metier.cli.completion import target_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
@@ -15,6 +16,7 @@ from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import UsageError
 from metier.install import Access, Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, list_source
 from metier.spec import is_name
+from metier.values import replace
 
 from .install_common import (
     access_of,
@@ -23,10 +25,12 @@ from .install_common import (
     chosen_scope,
     entry_row,
     fetch_progress,
+    prepare_after,
     result_row,
     saved_lines,
     scope_options,
     step_lines,
+    with_packages,
 )
 from .install_prompts import InstallQuestions, with_prompts
 
@@ -42,11 +46,13 @@ ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_ol
 @option("--all", "take_all", is_flag=True, help="Install every skill of the source.")
 @option("--full-depth", is_flag=True, help="Search the whole source for skills, also inside other skills.")
 @option("--name", help="Install the skill under this name.")
+@option("--side-by-side", is_flag=True, help="Keep the installed version too; ask for one as NAME@VERSION.")
 @option("--ref", "git_ref", help="Branch, tag or commit, if REF has none.")
 @option(
     "--target",
     "targets",
     multiple=True,
+    shell_complete=target_names,
     help="Agents that should see it: claude-code,codex,…, all-detected, or none for metier alone.",
 )
 @option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
@@ -62,9 +68,19 @@ ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_ol
 def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, listed: bool, **options: Any) -> Result:
     """Install skills, pinned and verified, from anywhere.
 
-    REF is a name, a folder, an archive, `owner/repo`, a URL or `r9s:NAME`; `--list` shows what a source has. Without REF, the
-    lock is restored (the project's if there is one, else your own), and the plugins of your configuration (`skills.plugins`)
-    are installed.
+    REF is a name, a folder, an archive, `owner/repo`, a URL or `r9s:NAME`; `--list` shows what a source has. `NAME@VERSION` is
+    another version of an installed skill; `--side-by-side` keeps both. Without REF, the lock is restored (the project's if
+    there is one, else your own), and the plugins of your configuration (`skills.plugins`) are installed.
+
+    \b
+    name, name@version, ./folder, file.zip, file.tar.gz, file.skill
+    r9s:name[@version or range]
+    owner/repo[@skill], owner/repo/path[#ref]
+    github:owner/repo[/path][@ref], gitlab:group/repo[//path][@ref]
+    https://github.com/owner/repo/tree/branch/path
+    git+https://host/repo.git[#ref], git@host:owner/repo.git
+    https://host/skill.zip, https://host/SKILL.md
+    https://host (with /.well-known/agent-skills)
 
     On a terminal it asks which skills and agents, and shows its plan before it starts. Elsewhere, and with --yes, a new skill
     is for the agents of the setting `install.targets`, or else for those on this machine.
@@ -83,12 +99,16 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
         with fetch_progress() as progress:
             return _listing(list_source(refs, access, progress=progress))
     with_questions = bool(refs) and not options["yes"] and not options["dry_run"] and can_ask()
-    return install_refs(app, refs, _install_options(skills, options), access=access, scope=scope, with_questions=with_questions)
+    return install_refs(
+        app, refs, _install_options(skills, options), access=access, scope=scope, with_questions=with_questions,
+        can_ask_packages=not options["yes"],
+    )  # fmt: skip
 
 
 def install_refs(
-    app: App, refs: tuple[str, ...], options: InstallOptions, *, access: Access, scope: bool | None, with_questions: bool
-) -> Result:
+    app: App, refs: tuple[str, ...], options: InstallOptions, *, access: Access, scope: bool | None, with_questions: bool,
+    can_ask_packages: bool = True,
+) -> Result:  # fmt: skip
     """Installs skills, or restores the lock. `scope` is True for the project, False for the user, None for the default."""
     questions = InstallQuestions(app=app) if with_questions else None
     if questions:
@@ -98,7 +118,9 @@ def install_refs(
         result = app.install(*refs, project=scope, options=options, access=access, progress=progress)
     if questions and questions.chosen_targets is not None and result.done:
         app.installation.remember_targets(questions.chosen_targets)
-    return _result(app, result, with_steps=not (questions and questions.is_plan_shown))
+    prepared, notes = prepare_after(app, result, offline=access.offline, can_ask=can_ask_packages)
+    shown = _result(app, replace(result, notes=(*result.notes, *notes)), with_steps=not (questions and questions.is_plan_shown))
+    return with_packages(shown, prepared)
 
 
 def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> InstallOptions:  # Any: what click parsed
@@ -106,6 +128,7 @@ def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> Instal
         skills=skills, take_all=options["take_all"] or options["yes"], name=options["name"], git_ref=options["git_ref"],
         targets=options["targets"], mode=InstallMode.COPY if options["copy"] else InstallMode.LINK,
         edits=chosen_edits(force=options["force"], keep=options["keep"]), force=options["force"], unsafe=options["unsafe"],
+        side_by_side=options["side_by_side"],
         dependencies=not options["no_deps"], frozen=options["frozen"], dry_run=options["dry_run"],
     )  # fmt: skip
     return chosen if options["yes"] else with_prompts(chosen)

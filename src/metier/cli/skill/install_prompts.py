@@ -21,9 +21,11 @@ from metier.install import (
     InstallResult,
     InstallScope,
     InstallStep,
+    LockEntry,
     PreparedSkill,
     ScopeLevel,
     StepReason,
+    VersionAction,
 )
 from metier.spec import is_name
 from metier.values import dataclass, field, replace
@@ -47,7 +49,8 @@ def with_prompts(options: InstallOptions) -> InstallOptions:
     """Adds the questions that every installation has, if there is a terminal to ask them on."""
     if not can_ask():
         return options
-    return replace(options, choose=choose, approve=approve, accept_new=accept_new, resolve_conflict=resolve_conflict)
+    return replace(options, choose=choose, approve=approve, accept_new=accept_new,
+                   resolve_conflict=resolve_conflict, resolve_version=resolve_version)  # fmt: skip
 
 
 @dataclass(kw_only=True)
@@ -153,6 +156,18 @@ def resolve_conflict(conflict: InstallStep) -> ConflictAnswer:
         action = ConflictAction(ask_one("What should happen?", choices))
         name = ask_text("New name", check=_check_name) if action is ConflictAction.RENAME else ""
     return ConflictAnswer(action=action, name=name)
+
+
+def resolve_version(installed: LockEntry, new: LockEntry) -> VersionAction:
+    titles = {
+        VersionAction.SIDE_BY_SIDE: f"Keep both: {new.name} is {installed.version}, {new.name}@{new.version} is the other",
+        VersionAction.REPLACE: f"Replace {installed.version} with {new.version}",
+        VersionAction.SKIP: f"Keep only {installed.version}",
+    }
+    with pause_progress():
+        choices = [Choice(value=action, title=one_line(title)) for action, title in titles.items()]
+        question = f"{installed.name} {installed.version} is installed, and {new.version} is lower. What should happen?"
+        return VersionAction(ask_one(one_line(question), choices))
 
 
 def _check_name(text: str) -> str:

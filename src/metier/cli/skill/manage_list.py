@@ -34,9 +34,11 @@ def list_plugins(app: App) -> Result:
             row["installed_from"] = lock_row(locked[entry.folder][1], locked[entry.folder][0])
         rows.append(row)
 
+    names = {folder: one.name for folder, (_, one) in locked.items()}
+
     def lines(terminal: Terminal) -> Iterator[str]:
         for entry in entries:
-            name = terminal.paint(one_line(entry.name), "bold")
+            name = terminal.paint(one_line(names.get(entry.folder, entry.name)), "bold")
             yield f"{glyph(entry.state, terminal)} {name} ({entry.source}, {entry.state})"
             if entry.folder in locked:
                 one = locked[entry.folder][1]

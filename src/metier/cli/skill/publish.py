@@ -49,10 +49,18 @@ def publish(
     done = app.registries.publish(folder, options, registry=registry, sign=sign, insecure=insecure_http)
     data = {
         "registry": done.registry, **msgspec.to_builtins(done.receipt), "left_out": list(done.left_out),
-        "signed_by": done.signed_by,
+        "links": list(done.links), "signed_by": done.signed_by,
     }  # fmt: skip
     source = registry or "r9s"
-    return Result(data=data, lines=lambda terminal: _lines(done, target, source, terminal), status=1 if done.is_refused else 0)
+    notes = tuple(
+        f"{one_line(path)} is a link, and links are not published; put a copy of the file there" for path in done.links
+    )
+    return Result(
+        data=data,
+        lines=lambda terminal: _lines(done, target, source, terminal),
+        notes=notes,
+        status=1 if done.is_refused else 0,
+    )
 
 
 def _lines(done: PublishResult, target: str, source: str, terminal: Terminal) -> Iterator[str]:

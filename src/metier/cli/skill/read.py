@@ -10,7 +10,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.errors import RefusedError
+from metier.errors import NotFoundError, RefusedError, SkillNotFoundError, plural
 
 __all__ = ["read"]
 
@@ -23,13 +23,18 @@ def read(app: App, *, name: str, path: str) -> Result:
 
     With --json, a file that is not text is in `base64`.
     """
-    data = app.sessions.open(kept=False).read(name, path)
+    try:
+        data = app.sessions.open(kept=False).read(name, path)
+    except SkillNotFoundError:
+        raise
+    except NotFoundError as error:
+        raise NotFoundError(str(error), hint=f"see its files with `metier skill resources {name}`") from error
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         if not click.get_current_context().params["as_json"]:
             raise RefusedError(
-                f"{path!r} is not text ({len(data):,} bytes)", rule="not-text", hint="add --json to get it as base64"
+                f"{path!r} is not text ({plural(len(data), 'byte')})", rule="not-text", hint="add --json to get it as base64"
             ) from None
         body = {"name": name, "path": path, "size": len(data), "base64": base64.b64encode(data).decode()}
         return Result(data=body, lines=lambda _: ())

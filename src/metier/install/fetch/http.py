@@ -103,7 +103,9 @@ class HttpClient:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Read for proxies and SSL_CERT_FILE only."""
     timeout: float = 120.0
-    """Seconds for a whole attempt; the limit without any byte is ten."""
+    """Seconds for a whole attempt."""
+    silence: float = 10.0
+    """Seconds without any byte, after which a server counts as unreachable. It is not asked again: that takes as long."""
     attempts: int = 4
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
@@ -219,15 +221,21 @@ class HttpClient:
             )
             try:
                 response = self._client(address, ip).send(outgoing, stream=True)
-            except httpx2.ConnectError as error:
+            except (httpx2.ReadTimeout, httpx2.WriteTimeout, httpx2.PoolTimeout) as error:
+                raise self._silent(address.origin) from error
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 if place + 1 < len(targets) and not isinstance(error.__cause__, ssl.SSLError):
                     continue
+                if isinstance(error, httpx2.ConnectTimeout):
+                    raise self._silent(address.origin) from error
                 raise _retry_or_fail(address.origin, error) from error
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 raise _retry_or_fail(address.origin, error) from error
             break
         try:
             yield response
+        except httpx2.TimeoutException as error:
+            raise self._silent(address.origin) from error
         except httpx2.TransportError as error:
             raise _retry_or_fail(address.origin, error) from error
         finally:
@@ -250,8 +258,14 @@ class HttpClient:
         return ssl.create_default_context(cafile=file) if file else True
 
     def _left(self, deadline: float) -> dict[str, float]:
-        left = max(0.001, min(10.0, deadline - self.clock()))
+        left = max(0.001, min(self.silence, deadline - self.clock()))
         return {"connect": left, "read": left, "write": left, "pool": left}
+
+    def _silent(self, origin: str) -> HttpUnavailableError:
+        return HttpUnavailableError(
+            f"{origin} does not answer: nothing came for {self.silence:g} seconds",
+            hint="check the network and the address, or use --offline",
+        )
 
     def _read(self, response: httpx2.Response, url: str, request: _Request, deadline: float) -> HttpReply:
         etag, kind = response.headers.get("etag"), response.headers.get("content-type", "").partition(";")[0].strip().lower()

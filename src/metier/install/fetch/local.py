@@ -22,9 +22,14 @@ _LARGEST_ARCHIVE = 256 * 1024 * 1024
 
 def fetch_name(ref: LocalName, job: FetchJob) -> Fetched:
     for place in job.access.places:
-        folder = os.path.join(place, ref.name)
+        folder = os.path.join(place, ref.text)
         if os.path.isfile(os.path.join(folder, SKILL_FILE)):
             return _fetch_folder(folder, job)
+    if ref.version:
+        raise SkillNotFoundError(
+            ref.text, hint=f"{ref.name} is not installed; name its source, such as owner/repo#v{ref.version}, "
+            "or set your registry: metier config set skills.registry URL",
+        )  # fmt: skip
     if os.path.isdir(os.path.join(job.access.folder, ref.name)):
         raise SkillNotFoundError(ref.name, hint=f"there is a folder of that name: metier skill install ./{ref.name}")
     known = [name for place in job.access.places if os.path.isdir(place) for name in os.listdir(place)]

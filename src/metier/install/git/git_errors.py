@@ -26,7 +26,7 @@ def explain(stderr: str, words: Sequence[str]) -> MetierError:
     )
     for words_of_git, meaning in _MEANINGS:
         if re.search("|".join(words_of_git), stderr, re.IGNORECASE):
-            return meaning(said)
+            return meaning(re.sub(r"^(?:fatal|error|remote): ", "", said))
     return UnavailableError(
         f"git {_command(words)} failed: {said}", hint="check the address with `git ls-remote`", retryable=False
     )
@@ -71,8 +71,8 @@ _MEANINGS: tuple[tuple[tuple[str, ...], Callable[[str], MetierError]], ...] = (
     (("transport '.*' not allowed", "strange (?:hostname|pathname|port)"), _bad_transport),
     (("couldn't find remote ref", "not our ref", "no such remote ref"), _no_such_ref),
     (("Could not resolve host", "Couldn't connect", "Connection (?:refused|reset|timed out)", "Operation timed out",
-      "early EOF", "hung up", r"returned error: 5\d\d", "returned error: 429", "unable to connect", "RPC failed",
-      "Failed to connect", "Network is unreachable"), _unreachable),
+      "Operation too slow", "early EOF", "hung up", r"returned error: 5\d\d", "returned error: 429", "unable to connect",
+      "RPC failed", "Failed to connect", "Network is unreachable"), _unreachable),
 )  # fmt: skip
 
 

@@ -60,6 +60,8 @@ class GitProgram:
     kept: tuple[Setting, ...] = ()
     """The user's settings that private repositories need."""
     cancelled: threading.Event = field(default_factory=threading.Event)
+    silence: int = 10
+    """Seconds without any byte over http. A server that counts objects sends keep-alives every five."""
 
     def run(
         self, words: Iterable[str], *, settings: Iterable[Setting] = (), protocols: Iterable[str] = (), stdin: bytes = b"",
@@ -122,6 +124,8 @@ class GitProgram:
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ALLOW_PROTOCOL": ":".join(protocols) or "none",
+            "GIT_HTTP_LOW_SPEED_LIMIT": "1",
+            "GIT_HTTP_LOW_SPEED_TIME": str(self.silence),
             "GIT_LFS_SKIP_SMUDGE": "1",
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_OPTIONAL_LOCKS": "0",
@@ -171,7 +175,7 @@ def _ssh(environment: Mapping[str, str], kept: Iterable[Setting]) -> dict[str, s
         return {}
     mine = environment.get("GIT_SSH_COMMAND") or next((value for name, value in kept if name == "core.sshcommand"), "ssh")
     is_openssh = os.path.basename(mine.split()[0] if mine.split() else "ssh") == "ssh"
-    return {"GIT_SSH_COMMAND": f"{mine} -oBatchMode=yes" if is_openssh else mine}
+    return {"GIT_SSH_COMMAND": f"{mine} -oBatchMode=yes -oConnectTimeout=10" if is_openssh else mine}
 
 
 @dataclass(slots=True)

@@ -16,8 +16,10 @@ from typing import Any
 from metier.errors import ConfigError, SkillNotFoundError
 from metier.hosts import HOSTS
 from metier.install.targets.scope import InstallMode
-from metier.spec import is_name, resource_path
+from metier.spec import is_name, is_version, resource_path
 from metier.values import dataclass, field, replace
+
+from .locked_packages import LockedPackages, parse_packages, render_packages
 
 __all__ = ["Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
 
@@ -62,6 +64,7 @@ class LockEntry:
     """One installed skill."""
 
     name: str
+    """`NAME@VERSION` for an extra version, which is installed beside the skill of that name."""
     origin: Origin
     digest: str
     """The digest of the source's files."""
@@ -78,11 +81,22 @@ class LockEntry:
     dependencies: tuple[str, ...] = ()
     installed: str = ""
     """The time of the installation, as UTC in ISO 8601."""
+    packages: tuple[LockedPackages, ...] = ()
+    """The packages of its scripts, once they were prepared."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """Two skills are the same if their origins are, whatever their names."""
         return identity_of(self.origin)
+
+    @property
+    def base_name(self) -> str:
+        return self.name.partition("@")[0]
+
+    @property
+    def is_extra(self) -> bool:
+        """Returns True for an extra version. Only metier sees it, and no update changes it."""
+        return "@" in self.name
 
 
 def identity_of(origin: Origin) -> tuple[str, str, str]:
@@ -100,18 +114,31 @@ class Lock:
         return len(self.skills)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.skills
+        return isinstance(name, str) and self.find(name) is not None
 
     def __getitem__(self, name: str) -> LockEntry:
-        try:
-            return self.skills[name]
-        except KeyError:
-            raise SkillNotFoundError(
-                name, known=self.skills, hint="" if self.skills else "no skills are installed yet"
-            ) from None
+        """Returns the skill of that name or `NAME@VERSION`. Raises SkillNotFoundError."""
+        if entry := self.find(name):
+            return entry
+        here = ", ".join(entry.version for entry in self.versions(name.partition("@")[0]) if entry.version)
+        hint = f"installed versions: {here}" if here and "@" in name else "" if self.skills else "no skills are installed yet"
+        raise SkillNotFoundError(name, known=self.skills, hint=hint)
 
     def get(self, name: str) -> LockEntry | None:
+        """Returns the entry that has exactly this name in the lock."""
         return self.skills.get(name)
+
+    def find(self, name: str) -> LockEntry | None:
+        """Like `get`; `NAME@VERSION` also finds the skill itself if it has that version."""
+        if entry := self.skills.get(name):
+            return entry
+        base, _, version = name.partition("@")
+        entry = self.skills.get(base)
+        return entry if entry and version and entry.version == version else None
+
+    def versions(self, name: str) -> tuple[LockEntry, ...]:
+        """Returns the skill and its extra versions."""
+        return tuple(entry for entry in self if entry.base_name == name)
 
     def with_(self, entries: Iterable[LockEntry], without: Iterable[str] = ()) -> Lock:
         gone = frozenset(without)
@@ -159,6 +186,7 @@ def _render(entry: LockEntry) -> str:
     lines = [f"[skills.{_key(entry.name)}]", *(f"{key} = {_value(value)}" for key, value in rows.items() if value)]
     lines += ["", f"[skills.{_key(entry.name)}.files]"]
     lines += [f"{_value(path)} = {_value(' '.join(entry.files[path]))}" for path in sorted(entry.files, key=str.encode)]
+    lines += render_packages(_key(entry.name), entry.packages, _value)
     return "\n".join(lines) + "\n"
 
 
@@ -185,7 +213,8 @@ def _read(name: str, table: Any, file: str) -> LockEntry:  # Any: what TOML hold
             raise _bad(f"skills.{name}.{key} is not a list of names", file)
         return tuple(value)
 
-    if not isinstance(table, dict) or not is_name(name):
+    base, at, version = name.partition("@")
+    if not isinstance(table, dict) or not is_name(base) or (at and not is_version(version)):
         raise _bad(f"skills.{name} is not a skill", file)
     if text("source") not in _KINDS or not _DIGEST.fullmatch(text("digest")) or text("mode") not in ("", *InstallMode):
         raise _bad(f"skills.{name} has an invalid source, digest or mode", file)
@@ -199,6 +228,7 @@ def _read(name: str, table: Any, file: str) -> LockEntry:  # Any: what TOML hold
         name=name, origin=origin, digest=text("digest"), files=_files(name, table.get("files"), file), asked=text("asked"),
         called=text("called"), version=text("version"), targets=targets, mode=InstallMode(text("mode") or InstallMode.LINK),
         pinned=table.get("pinned") is True, dependencies=words("dependencies"), installed=text("installed"),
+        packages=_packages(name, table.get("packages", {}), file),
     )  # fmt: skip
 
 
@@ -212,6 +242,13 @@ def _files(name: str, table: object, file: str) -> Hashes:
             raise _bad(f"skills.{name}.files: {path!r} is not a path with a hash", file)
         found[path] = (match[1], match[2])
     return found
+
+
+def _packages(name: str, tables: object, file: str) -> tuple[LockedPackages, ...]:
+    try:
+        return parse_packages(tables)
+    except ValueError as error:
+        raise _bad(f"skills.{name}.packages {error}", file) from None
 
 
 def _bad(message: str, file: str) -> ConfigError:

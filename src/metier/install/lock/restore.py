@@ -40,11 +40,13 @@ def check_locked(entry: LockEntry, found: FetchResult, *, scan: Scan | None = No
     if found.digest != entry.digest:
         raise RefusedError(
             f"{entry.name} from {entry.origin.url} differs from the lock: {found.digest}, expected {entry.digest}",
-            rule="digest", hint=f"`metier skill update {entry.name}` takes the current version and shows what changed",
+            rule="digest", hint=f"`metier skill update {entry.base_name}` takes the current version and shows what changed",
         )  # fmt: skip
     if found.too_new:
         raise found.too_new
-    prepared = prepare(found, name=entry.name if entry.called else None, scan=scan)
+    prepared = prepare(found, name=entry.base_name if entry.called else None, scan=scan)
+    if entry.is_extra:
+        prepared = prepared.as_extra()
     if prepared.entry.files != entry.files:
         raise RefusedError(f"the files of {entry.name} would differ from the lock", rule="digest",
                            hint=f"run `metier skill install {entry.asked or entry.origin.url} --force`")  # fmt: skip

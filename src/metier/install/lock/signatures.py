@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from metier.errors import RefusedError, UnavailableError
+from metier.errors import RefusedError
+from metier.extras import MissingExtraError
 from metier.install.fetch.credentials import RegistrySource
 from metier.registry import key_id, registry_url, release_statement, verify_signature
 
@@ -31,8 +32,9 @@ class Signed(Protocol):
 def check_signature(name: str, release: Signed, source: RegistrySource, ask: Ask, base: str) -> str:
     """Returns the namespace whose signature is valid. Raises RefusedError if the source requires another, or none is valid."""
     if find_spec("cryptography") is None:
-        raise UnavailableError(f"{source.name} requires signatures, and the package to check them is not installed",
-                          hint="pip install 'metier[registry]'", retryable=False)  # fmt: skip
+        raise MissingExtraError(
+            f"{source.name} requires signatures, and the package to check them is not installed", extra="registry"
+        )
     stated = release_statement(kind="skill", name=name, version=release.version, digest=release.digest)
     rows = ask(f"{base}/versions/{quote(release.version, safe='')}").get("signatures")
     for row in rows if isinstance(rows, list) else ():

@@ -90,8 +90,9 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
         return ArchiveFile(text)
     if "/" in text:
         return _shorthand(text, typed, github_host)
-    if is_name(text):
-        return LocalName(text)
+    name, at, version = text.partition("@")
+    if is_name(name) and (not at or _is_version_or_range(version)):
+        return LocalName(name, version or None)
     raise unknown_form(typed)
 
 
@@ -114,7 +115,7 @@ def _prefix(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref
         return _on_gitlab(rest, typed, ref=ref, skill=skill)
     known = ", ".join(sorted({*aliases, "github", "gitlab"}))
     raise SkillNotFoundError(
-        mask_secrets(typed), hint=f"unknown source {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}"
+        mask_secrets(typed), hint=f"unknown source {prefix!r}; known: {known}; see `metier skill install --help`"
     )
 
 

@@ -14,6 +14,7 @@ from .secrets import mask_secrets
 __all__ = [
     "ARCHIVE_ENDINGS",
     "FORMS",
+    "SHORT_FORMS",
     "ArchiveFile",
     "GitRef",
     "HttpArchive",
@@ -39,6 +40,7 @@ FORMS = (
     "https://github.com/owner/repo/tree/branch/path", "git+https://host/repo.git[#ref]", "git@host:owner/repo.git",
     "https://host/skill.zip", "https://host/SKILL.md", "https://host (with /.well-known/agent-skills)",
 )  # fmt: skip
+SHORT_FORMS = "write owner/repo, ./folder, r9s:NAME or a URL; `metier skill install --help` lists every form"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # Refused by `git check-ref-format`; also a leading hyphen, which git would read as an option.
 _BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(?:/|$)|^@$")
@@ -49,13 +51,15 @@ REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class LocalName:
-    """The name of a skill in one of the local skill folders."""
+    """The name of a skill in one of the local skill folders, or of an installed skill."""
 
     name: str
+    version: str | None = None
+    """Another version of an installed skill: a version, a tag or a range."""
 
     @property
     def text(self) -> str:
-        return self.name
+        return f"{self.name}@{self.version}" if self.version else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +185,14 @@ def inner_path(text: str, typed: str) -> str:
 
 
 def unknown_form(typed: str) -> SkillNotFoundError:
-    return SkillNotFoundError(mask_secrets(typed), hint=f"write one of: {', '.join(FORMS)}")
+    return SkillNotFoundError(mask_secrets(typed), hint=SHORT_FORMS)
 
 
 def git_ref(text: str, typed: str) -> str | None:
     ref = unquote(text)
     if ref and not is_git_ref(ref):
         raise SkillNotFoundError(
-            mask_secrets(typed), hint=f"{ref!r} is not a valid branch, tag or commit; write one of: {', '.join(FORMS)}"
+            mask_secrets(typed), hint=f"{ref!r} is not a valid branch, tag or commit; see `metier skill install --help`"
         )
     return ref or None
 

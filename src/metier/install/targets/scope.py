@@ -57,6 +57,8 @@ class InstallScope:
     environment: Mapping[str, str]
     metier_home: str
     """The folder of metier's own files, which no project can write."""
+    user_skills: str = ""
+    """The user's own skills folder, where extra versions are installed; empty for `skills` in metier's home."""
 
     @property
     def inside(self) -> str | None:
@@ -88,6 +90,13 @@ class InstallScope:
         """The folder for edited versions that were replaced. No host looks there, so they are no second skill of that name."""
         return os.path.join(self.root, "kept") if self.level is ScopeLevel.USER else os.path.join(self.root, ".metier", "kept")
 
+    @property
+    def extra_versions(self) -> str:
+        """The folder of versions that are installed beside another one. No other host looks there."""
+        if self.level is ScopeLevel.PROJECT:
+            return os.path.join(self.root, ".metier", "skills")
+        return self.user_skills or os.path.join(self.metier_home, "skills")
+
     def copy_folder(self, targets: Iterable[str]) -> str:
         """Returns the folder of canonical copies for these targets."""
         return self.shared if self.level is ScopeLevel.PROJECT or tuple(targets) else self.plugins
@@ -112,7 +121,7 @@ class InstallScope:
         """Every folder that an installation may change."""
         folders = (self.folder_of(host) for host in HOSTS)
         own = () if self.level is ScopeLevel.PROJECT else (self.plugins,)
-        return frozenset((*own, self.shared, self.kept, *(folder for folder in folders if folder)))
+        return frozenset((*own, self.shared, self.kept, self.extra_versions, *(folder for folder in folders if folder)))
 
 
 def read_targets(words: Iterable[str], scope: InstallScope) -> tuple[str, ...]:

@@ -21,10 +21,12 @@ _LARGEST = 256 * 1024
 class SelectedFiles:
     """The `Files` of a folder without the excluded ones."""
 
-    def __init__(self, files: Files, entries: Iterable[FileEntry], left_out: Iterable[str]) -> None:
+    def __init__(self, files: Files, entries: Iterable[FileEntry], left_out: Iterable[str], links: Iterable[str] = ()) -> None:
         self._files = files
         self._entries = {entry.path: entry for entry in entries}
         self.left_out = tuple(left_out)
+        self.links = tuple(links)
+        """Links, which are never published: what they lead to may be another file there."""
 
     def read(self, path: str, *, limit: int) -> bytes:
         return self._files.read(resource_path(path), limit=limit)
@@ -44,7 +46,8 @@ def select_files(folder: str) -> SelectedFiles:
             left_out.append(entry.path)
         else:
             kept.append(entry)
-    return SelectedFiles(files, kept, left_out)
+    links = [link.path for link in files.links if not _is_ignored(os.path.join(files.folder, link.path), rules)]
+    return SelectedFiles(files, kept, left_out, links)
 
 
 def _rules(folder: str) -> list[tuple[str, GitIgnoreSpec]]:

@@ -78,6 +78,9 @@ class RegistryClient:
     insecure: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 60.0
+    """Seconds for the answer to an upload, which is scanned first."""
+    silence: float = 10.0
+    """Seconds to connect, and for the first byte of any other answer."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -162,8 +165,15 @@ class RegistryClient:
     ) -> httpx2.Response:
         import httpx2
 
+        wait = httpx2.Timeout(self.timeout if content else self.silence, connect=self.silence)
         try:
-            reply = self._http.request(method, f"{self.url}{path}", params=query, headers=headers, content=content or None)
+            reply = self._http.request(
+                method, f"{self.url}{path}", params=query, headers=headers, content=content or None, timeout=wait
+            )
+        except httpx2.TimeoutException as error:
+            raise UnavailableError(
+                f"{self.url} does not answer: nothing came for {wait.read:g} seconds", hint="check the network and the address"
+            ) from error
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             why = str(error) or type(error).__name__
             raise UnavailableError(f"cannot reach {self.url}: {why}", hint="check the network and the address") from error
@@ -184,9 +194,7 @@ class RegistryClient:
         trust: Any = ssl.create_default_context(cafile=file) if file else True  # Any: httpx2 accepts both types
         # A proxy would read the token on its way to a server on this machine.
         uses_proxies = urlsplit(self.url).hostname not in _LOOPBACK
-        return httpx2.Client(
-            headers=headers, follow_redirects=False, timeout=self.timeout, verify=trust, trust_env=uses_proxies
-        )
+        return httpx2.Client(headers=headers, follow_redirects=False, verify=trust, trust_env=uses_proxies)
 
 
 def _version(name: str, version: str) -> str:

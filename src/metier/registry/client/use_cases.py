@@ -44,6 +44,8 @@ class PublishResult:
     receipt: PublishReceipt
     """The server's response: name, version, digests, files and findings."""
     left_out: tuple[str, ...]
+    links: tuple[str, ...] = ()
+    """Links in the folder, which were not published."""
     """Files that `.gitignore` or `.metierignore` excluded."""
     signed_by: str = ""
 
@@ -98,7 +100,7 @@ def publish(
     )
     receipt = _convert(response, PublishReceipt, client)
     signer = "" if options.dry_run or signing_key is None else _sign(client, receipt, signing_key)
-    return PublishResult(registry=client.url, receipt=receipt, left_out=files.left_out, signed_by=signer)
+    return PublishResult(registry=client.url, receipt=receipt, left_out=files.left_out, links=files.links, signed_by=signer)
 
 
 def _check_files(files: SelectedFiles, name: str, *, allow_placeholders: bool) -> None:

@@ -12,6 +12,7 @@ from metier.errors import (
     RefusedError,
     UnavailableError,
     UsageError,
+    plural,
 )
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.turns import TooManyUploadsError
@@ -38,7 +39,7 @@ class TooManyRequestsError(MetierError):
     code = "too-many-requests"
 
     def __init__(self, *, limit: int, seconds: int) -> None:
-        super().__init__(f"more than {limit:,} requests per minute", hint=f"wait {seconds} seconds")
+        super().__init__(f"more than {limit:,} requests per minute", hint=f"wait {plural(seconds, 'second')}")
         self.seconds = seconds
 
 

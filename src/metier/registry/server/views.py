@@ -8,6 +8,7 @@ from html import escape
 
 import msgspec
 
+from metier.errors import plural
 from metier.registry import wire
 from metier.registry.domain import records
 from metier.registry.domain.publish import PublishOutcome, findings_of
@@ -169,7 +170,7 @@ def chart_svg(days: Sequence[wire.DownloadDay], *, title: str) -> str:
     )
     total = sum(day.downloads for day in days)
     span = f"{days[0].day} to {days[-1].day}" if days else ""
-    label = f"{title}: {total:,} downloads, {span}"
+    label = f"{title}: {plural(total, 'download')}, {span}"
     small = 'font-family="system-ui,sans-serif" font-size="11" fill="#888"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">'

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
+from metier.errors import plural
 from metier.registry.wire import FileRow
 from metier.values import dataclass, field
 
@@ -118,7 +119,7 @@ def _rows(old: list[str], new: list[str]) -> Iterator[DiffRow]:
     seen = 0
     for group in SequenceMatcher(None, old, new, autojunk=True).get_grouped_opcodes(_CONTEXT_LINES):
         if group[0][1] > seen:
-            yield DiffRow("left-out", f"{group[0][1] - seen:,} unchanged lines")
+            yield DiffRow("left-out", f"{plural(group[0][1] - seen, 'unchanged line')}")
         for tag, start, end, new_start, new_end in group:
             if tag == "equal":
                 for step in range(end - start):
@@ -130,4 +131,4 @@ def _rows(old: list[str], new: list[str]) -> Iterator[DiffRow]:
                 yield DiffRow("added", new[place], new=place + 1)
         seen = group[-1][2]
     if seen < len(old):
-        yield DiffRow("left-out", f"{len(old) - seen:,} unchanged lines")
+        yield DiffRow("left-out", f"{plural(len(old) - seen, 'unchanged line')}")

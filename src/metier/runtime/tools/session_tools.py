@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from metier.disclosure import escape_output, escape_xml, one_line
-from metier.errors import MetierError, NotFoundError, RefusedError
+from metier.errors import MetierError, NotFoundError, RefusedError, plural
 from metier.runtime.activation import ActivatedBy
 from metier.runtime.async_bridge import in_thread
 from metier.runtime.policy.patterns import ToolRequest
@@ -22,6 +22,7 @@ from metier.runtime.tool_errors import BadArgumentsError
 from metier.spec import FileEntry, Json, Skill, first_sentence
 from metier.values import replace
 
+from .general.general_tools import general_tools
 from .schema import Schema, object_schema
 from .script_tools import script_reply, script_tools
 from .tool import Tool, ToolFunction, ToolReply
@@ -37,7 +38,7 @@ _MAX_LISTED = 200
 
 def session_tools(session: Session) -> tuple[Tool, ...]:
     active = session.active_skills()
-    tools = [*_catalog_tools(session), *_active_tools(session, active)]
+    tools = [*_catalog_tools(session), *_active_tools(session, active), *general_tools(session)]
     taken = {tool.name for tool in tools}
     for skill in active:
         for tool in _skill_tools(session, skill):
@@ -60,7 +61,7 @@ def static_tools(session: Session) -> tuple[Tool, ...]:
         tools.append(_read_tool(session, names))
     if session.services.runner is not None and any(os.path.isdir(f"{entry.folder}/scripts") for entry in entries):
         tools.append(_run_tool(session, names, _text("Path of the script, such as scripts/chart.py.")))
-    return tuple(tools)
+    return (*tools, *general_tools(session, is_static=True))
 
 
 def _catalog_tools(session: Session) -> Iterator[Tool]:
@@ -146,7 +147,7 @@ def _skill_tools(session: Session, skill: Skill) -> Iterator[Tool]:
             description=function.description,
             schema=function.schema,
             skill=skill.name,
-            on_call=session.record_call,
+            follow=session.follow_call,
             function=_while_active(session, skill.name, function.call),
         )
 
@@ -238,12 +239,13 @@ def read_file_text(session: Session, name: str, path: str, offset: int) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadArgumentsError(
-            f"{path!r} is not text ({len(data):,} bytes)", hint="use it in a script, or by its path in the skill directory"
+            f"{path!r} is not text ({plural(len(data), 'byte')})",
+            hint="use it in a script, or by its path in the skill directory",
         ) from None
     most = session.options.resource_characters
     part = text[offset : offset + most]
     rest = len(text) - offset - len(part)
-    more = f"\n[{rest:,} more characters; read on with offset {offset + len(part)}]" if rest > 0 else ""
+    more = f"\n[{plural(rest, 'more character')}; read on with offset {offset + len(part)}]" if rest > 0 else ""
     return (
         f'<skill_resource skill="{escape_xml(name)}" path="{escape_xml(path)}">\n{escape_output(part)}{more}\n</skill_resource>'
     )
@@ -259,7 +261,7 @@ def _missing(session: Session, name: str, path: str, error: MetierError) -> Meti
 
 
 def _listing(files: Sequence[FileEntry]) -> str:
-    lines = [f"{one_line(entry.path)}  {entry.size:,} bytes" for entry in files[:_MAX_LISTED]]
+    lines = [f"{one_line(entry.path)}  {plural(entry.size, 'byte')}" for entry in files[:_MAX_LISTED]]
     if len(files) > _MAX_LISTED:
         lines.append(f"{len(files) - _MAX_LISTED:,} more files are not listed")
     return escape_output("\n".join(lines))
@@ -292,7 +294,7 @@ def _tool(
         description=description,
         schema=object_schema(properties, required),
         function=function,
-        on_call=session.record_call,
+        follow=session.follow_call,
     )
 
 

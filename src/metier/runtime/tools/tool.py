@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from metier.disclosure import escape_instructions, one_line
 from metier.errors import MetierError, ToolFailedError
+from metier.runtime.operations import Operation, OperationKind
 from metier.runtime.script_run import Outcome
 from metier.runtime.tool_errors import error_text
 from metier.spec import Json
@@ -14,7 +15,7 @@ from metier.values import dataclass
 
 from .schema import Schema, check_arguments
 
-__all__ = ["CallRecord", "Tool", "ToolFunction", "ToolReply"]
+__all__ = ["Tool", "ToolFunction", "ToolReply"]
 
 _MAX_DESCRIPTION = 1_000
 
@@ -29,17 +30,8 @@ class ToolReply:
     """Of the error in the text; empty if the call succeeded."""
     outcome: Outcome | None = None
     """Of the script, if one ran."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
-    """One finished call."""
-
-    tool: str
-    skill: str = ""
-    resource: str = ""
-    duration: float = 0.0
-    error: str = ""
+    summary: str = ""
+    """The result in a few words, for a line on a terminal: `exit code 0, 1,204 bytes`."""
 
 
 ToolFunction = Callable[[dict[str, Json]], Awaitable[ToolReply]]
@@ -56,27 +48,34 @@ class Tool:
     """The skill that the tool belongs to; empty for tools of the session."""
     resource: str = ""
     """The path of the script, if the tool is one."""
-    on_call: Callable[[CallRecord], None] = lambda _: None
+    follow: Callable[[Operation], AbstractContextManager[object]] = nullcontext
+    """Surrounds each call, to record it."""
 
-    async def call(self, arguments: Mapping[str, Json] | None = None) -> ToolReply:
-        """Calls the tool. Errors that a model can correct are returned as text, and the session continues."""
-        started = time.perf_counter()
+    async def call(self, arguments: Mapping[str, Json] | None = None, *, id: str = "") -> ToolReply:  # noqa: A002
+        """Calls the tool. Errors that a model can correct are returned as text, and the session continues.
+
+        `id` is the model's own id of the call, for traces.
+        """
         given = dict(arguments or {})
+        operation = Operation(
+            kind=OperationKind.TOOL, name=self.name, skill=self.skill or _text_argument(given, "skill_name"), call_id=id,
+            resource=self.resource or _text_argument(given, "resource_name") or _text_argument(given, "script_name"),
+        )  # fmt: skip
+        with self.follow(operation):
+            reply = await self._reply(given)
+            operation.error = reply.code
+        return reply
+
+    async def _reply(self, arguments: dict[str, Json]) -> ToolReply:
         try:
-            check_arguments(given, self.schema)
-            reply = await self.function(given)
+            check_arguments(arguments, self.schema)
+            return await self.function(arguments)
         except MetierError as error:
-            reply = ToolReply(text=error_text(error), ok=False, code=error.code)
+            return ToolReply(text=error_text(error), ok=False, code=error.code)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             failed = ToolFailedError(f"{self.name} cannot access a file: {reason}", hint="try again, or continue without it")
-            reply = ToolReply(text=error_text(failed), ok=False, code=failed.code)
-        self.on_call(CallRecord(
-            tool=self.name, skill=self.skill or _text_argument(given, "skill_name"),
-            resource=self.resource or _text_argument(given, "resource_name") or _text_argument(given, "script_name"),
-            duration=time.perf_counter() - started, error=reply.code,
-        ))  # fmt: skip
-        return reply
+            return ToolReply(text=error_text(failed), ok=False, code=failed.code)
 
 
 def safe_description(text: str) -> str:

@@ -22,14 +22,16 @@ class UnknownToolError(ToolFailedError, LookupError):
     exit_status = 3
 
 
-async def call_tool(tools: Mapping[str, Tool], name: str, arguments: str | Mapping[str, Json] | None) -> ToolReply:
+async def call_tool(
+    tools: Mapping[str, Tool], name: str, arguments: str | Mapping[str, Json] | None, *, id: str = ""  # noqa: A002
+) -> ToolReply:  # fmt: skip
     """Calls the tool of that name. An unknown name, bad arguments and a failure of the tool's code become replies."""
     tool = tools.get(name)
     if tool is None:
         hint = f"the tools are {', '.join(sorted(tools))}" if tools else "call no tool"
         return error_reply(UnknownToolError(f"there is no tool {name!r}", hint=hint))
     try:
-        return await tool.call(read_arguments(arguments))
+        return await tool.call(read_arguments(arguments), id=id)
     except MetierError as error:
         return error_reply(error)
     except Exception as error:  # a toolset's own code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from metier.errors import plural
 from metier.spec.report import Problem
 from metier.spec.text import estimate_tokens
 
@@ -62,7 +63,7 @@ def description_length(page: LintSubject) -> Iterator[Problem]:
     if weight < _SHORTEST:
         yield page.about_description(
             "SK202",
-            f"the description has only {len(description)} characters",
+            f"the description has only {plural(len(description), 'character')}",
             "say what the skill does, on what, and when to use it",
         )
 
