@@ -76,8 +76,8 @@ def read_settings(
     """The settings of these files, later ones over earlier, then the environment, then the flags that were given.
 
     `system_file` is the administrator's, and read first. `project_file` is read after `files`, and only its keys that a project
-    may set count. If it is one of `files`, which it is in the home folder, it is read as that. It belongs to `project`, which no
-    link may leave; without it, to `folder`.
+    may set count. If it is one of `files`, which it is in the home folder, it is read as that. It belongs to `project`,
+    which no link may leave; without it, to `folder`.
 
     A relative path in a file starts at that file's folder, any other at `folder`.
     """

@@ -8,7 +8,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "": ("metier install anthropics/skills", 'metier run "plot the monthly sales in sales.csv"'),
     "chat": ("metier chat", "metier chat --agent reviewer --model openai:gpt-5"),
     "run": ('metier run "is this change safe to merge?"', "git diff | metier run - --skill code-review"),
-    "prompt": ("metier prompt", 'metier prompt --preset active "plot the monthly sales"', "metier prompt --as claude-code"),
+    "prompt": ("metier prompt --as claude-code", 'metier prompt --preset active "plot the monthly sales"'),
     "stats": ("metier stats", "metier stats --days 30 --json"),
     "login": ("metier login https://skills.example.com", "metier login https://skills.example.com --token \"$TOKEN\""),
     "logout": ("metier logout https://skills.example.com", "metier logout"),
