@@ -146,10 +146,10 @@ def _shorter(
     if not cut:
         return ()
     in_characters = listing.limit * (4 if listing.unit == "tokens" else 1)
-    room = most_description or max(in_characters // max(len(skills), 1) - 30, _LEAST_CHARACTERS)
+    free = most_description or max(in_characters // max(len(skills), 1) - 30, _LEAST_CHARACTERS)
     proposals = (
         ShorterDescription(skill=skill, text=text)
         for skill in skills
-        if skill.name in cut and may_shorten(skill) and (text := shorter_description(skill.description, room))
+        if skill.name in cut and may_shorten(skill) and (text := shorter_description(skill.description, free))
     )
     return tuple(proposals)

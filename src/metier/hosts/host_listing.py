@@ -177,13 +177,13 @@ def _names_only(budget: ListingBudget, skills: Sequence[HostSkill], limit: int) 
     full = sum(cost(skill, whole[id(skill)]) for skill in skills) + max(len(skills) - 1, 0)
     if full <= limit:
         return [ListedSkill(skill=skill, shown=whole[id(skill)]) for skill in skills]
-    room = limit - max(len(skills) - 1, 0)
-    room -= sum(cost(skill, whole[id(skill)] if id(skill) in fixed else "") for skill in skills)
+    free = limit - max(len(skills) - 1, 0)
+    free -= sum(cost(skill, whole[id(skill)] if id(skill) in fixed else "") for skill in skills)
     kept = set(fixed)
     for skill in sorted((skill for skill in skills if id(skill) not in fixed), key=lambda skill: -skill.use):
         more = cost(skill, whole[id(skill)]) - cost(skill, "")
-        if more <= room:
-            room -= more
+        if more <= free:
+            free -= more
             kept.add(id(skill))
     return [ListedSkill(skill=skill, shown=whole[id(skill)] if id(skill) in kept else "") for skill in skills]
 
@@ -199,7 +199,7 @@ def _shorten_fairly(budget: ListingBudget, skills: Sequence[HostSkill], limit: i
     if sum(full) <= limit:
         return [ListedSkill(skill=skill, shown=text) for skill, text in zip(skills, whole, strict=True)]
     length = [len(_bullet(ListedSkill(skill=skill, shown="")).encode()) + 1 for skill in skills]
-    taken, extra, room, changed = [0] * len(skills), [0] * len(skills), limit - sum(bare), True
+    taken, extra, free, changed = [0] * len(skills), [0] * len(skills), limit - sum(bare), True
     spent = list(length)
     while changed:
         changed = False
@@ -209,8 +209,8 @@ def _shorten_fairly(budget: ListingBudget, skills: Sequence[HostSkill], limit: i
             # The first character also brings the space before it.
             added = len(text[taken[place]].encode()) + (taken[place] == 0)
             cost = -(-(spent[place] + added) // _BYTES_PER_TOKEN) - bare[place]
-            if cost - extra[place] <= room:
-                room -= cost - extra[place]
+            if cost - extra[place] <= free:
+                free -= cost - extra[place]
                 extra[place], taken[place], changed = cost, taken[place] + 1, True
                 spent[place] += added
     shown = (text[:count] for text, count in zip(whole, taken, strict=True))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .loader import SkillLoader, load_folder, unusable
     from .local_machine import LocalMachine, find_command, safe_environment
     from .metadata_cache import MetadataCache
-    from .nested_folders import find_nested_folders
     from .package_skills import PackageSkills, check_package, find_package_skills, package_folders
     from .project_parents import project_chain
     from .project_paths import inner_file, inner_folder, open_folder
     from .regular_file import open_regular, read_regular
+    from .repository_folders import find_nested_folders
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
@@ -117,7 +117,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.regular_file": ("open_regular", "read_regular"),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
-            "metier.sources.nested_folders": ("find_nested_folders",),
+            "metier.sources.repository_folders": ("find_nested_folders",),
             "metier.sources.package_skills": ("PackageSkills", "check_package", "find_package_skills", "package_folders"),
             "metier.sources.project_parents": ("project_chain",),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
