@@ -20,7 +20,7 @@ from metier.errors import UsageError, plural
 from metier.spec import estimate_tokens
 
 from .core.dispatch import command
-from .core.host_listing import HOST_CHOICES, host_listing_result
+from .core.host_lists import HOST_CHOICES, host_listing_result
 from .core.result import Result
 from .skill.select import request_text
 

@@ -6,7 +6,7 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .host_listing import HostListing, HostSkill, ListedSkill, render_listing
+    from .host_lists import HostListing, HostSkill, ListedSkill, render_listing
     from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts, expand_folder
     from .listing_budgets import LISTING_BUDGETS, Cut, ListingBudget, OwnSkill
     from .prompt_hooks import PROMPT_HOOKS, PromptHook
@@ -53,7 +53,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "metier.hosts.known_hosts": ("HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts", "expand_folder"),
-            "metier.hosts.host_listing": ("HostListing", "HostSkill", "ListedSkill", "render_listing"),
+            "metier.hosts.host_lists": ("HostListing", "HostSkill", "ListedSkill", "render_listing"),
             "metier.hosts.listing_budgets": ("LISTING_BUDGETS", "Cut", "ListingBudget", "OwnSkill"),
             "metier.hosts.prompt_hooks": ("PROMPT_HOOKS", "PromptHook"),
             "metier.hosts.skill_places": ("project_skill_folders", "user_skill_folders"),

@@ -12,7 +12,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.host_changes import diff_lines
-from metier.cli.core.host_listing import HOST_CHOICES, budget_text
+from metier.cli.core.host_lists import HOST_CHOICES, budget_text
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.errors import MetierError, UsageError
