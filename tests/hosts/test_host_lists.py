@@ -5,9 +5,9 @@ from __future__ import annotations
 from metier.hosts import LISTING_BUDGETS, HostSkill, render_listing
 
 
-def skills(count: int, length: int, **more: bool) -> list[HostSkill]:
+def skills(count: int, length: int) -> list[HostSkill]:
     return [
-        HostSkill(name=f"s-{number:03}", description="d" * length, file=f"/s/s-{number:03}/SKILL.md", root="/s", **more)
+        HostSkill(name=f"s-{number:03}", description="d" * length, file=f"/s/s-{number:03}/SKILL.md", root="/s")
         for number in range(count)
     ]
 
