@@ -105,10 +105,10 @@ LISTING_BUDGETS: dict[str, ListingBudget] = {
             own=(OwnSkill("customize-opencode", 386),), shows_hidden=True, setting="permission.skill",
         ),
         ListingBudget(
-            "github-copilot", Cut.DROP_REST, "1.0",
+            "github-copilot", Cut.DROP_REST, "0.0.409",
             "not measured; github.com/github/copilot-cli issues 1464 and 2314", characters=15_000,
         ),
-        ListingBudget("cursor", Cut.NOTHING, "", "not measured; https://cursor.com/docs/context/skills names no limit"),
+        ListingBudget("cursor", Cut.NOTHING, "", "not measured; no limit was found"),
         ListingBudget(
             "claude-ai", Cut.REFUSE, "",
             "not measured; https://support.claude.com/en/articles/12512198-how-to-create-custom-skills", most_description=200,
