@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metier.sources import Grant, Grants, Trust
 
     from .conversations import Conversations
+    from .host_listings import HostListings
     from .installation import Installation
     from .packages import Packages
     from .recent_requests import RecentRequests
@@ -66,18 +67,24 @@ class App:
     @cached_property
     def is_trusted(self) -> bool:
         """Returns True if skills and settings of the current folder may be used."""
-        return is_switched_on(self.environment, "METIER_TRUST") or self.trust.covers(self.folder)
+        return self.trusts(self.folder)
+
+    def trusts(self, folder: str) -> bool:
+        """Returns True if skills and settings of a folder of the project may be used. METIER_TRUST covers the current one."""
+        is_switched = is_switched_on(self.environment, "METIER_TRUST")
+        return (is_switched and folder == self.folder) or self.trust.covers(folder)
 
     @cached_property
     def settings(self) -> Settings:
         return read_settings(
             [self.paths.config_file],
             system_file=self.paths.system_config_file,
-            project_file=self.paths.project_config_file if self.is_trusted else None,
+            project_file=self.paths.project_config_file if self.trusts(self.paths.project) else None,
             environment=self.environment,
             flags=self.flags,
             defaults={"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")},
             folder=self.folder,
+            project=self.paths.project,
         )
 
     @property
@@ -216,3 +223,10 @@ class App:
         from .recent_requests import RecentRequests
 
         return RecentRequests(transcripts=self.transcripts, router=self.router, skills=self.skills)
+
+    @cached_property
+    def host_listings(self) -> HostListings:
+        """What other agents show their models of the skills here."""
+        from .host_listings import HostListings
+
+        return HostListings(paths=self.paths, environment=self.environment, skills=self.skills)

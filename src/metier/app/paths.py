@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from metier.sources import project_chain
 from metier.values import dataclass
 
 __all__ = ["SYSTEM_CONFIG_FILE", "Paths"]
@@ -18,7 +19,9 @@ class Paths:
     home: str
     """METIER_HOME: configuration, installed skills, caches."""
     folder: str
-    """The current folder, which is the project."""
+    """The current folder."""
+    projects: tuple[str, ...] = ()
+    """The folders from the root of its git repository down to the current folder; empty stands for that folder alone."""
     system_config_file: str = SYSTEM_CONFIG_FILE
     """The administrator's settings. No environment variable moves it, because users and projects can set those."""
 
@@ -27,7 +30,7 @@ class Paths:
         user_home = environment.get("HOME") or os.path.expanduser("~")
         home = environment.get("METIER_HOME") or os.path.join(user_home, ".metier")
         return cls(
-            user_home=user_home, home=os.path.abspath(home), folder=folder,
+            user_home=user_home, home=os.path.abspath(home), folder=folder, projects=project_chain(folder, home=user_home),
             system_config_file=system_config_file or SYSTEM_CONFIG_FILE,
         )  # fmt: skip
 
@@ -36,8 +39,18 @@ class Paths:
         return self.at("config.toml")
 
     @property
+    def project(self) -> str:
+        """The nearest folder of the repository that has settings, else the current folder."""
+        return next((each for each in reversed(self.projects) if os.path.lexists(_project_config(each))), self.folder)
+
+    @property
     def project_config_file(self) -> str:
-        return os.path.join(self.folder, ".metier", "config.toml")
+        return _project_config(self.project)
+
+    @property
+    def project_config_files(self) -> tuple[str, ...]:
+        """Every file that could hold the project's settings."""
+        return tuple(map(_project_config, self.projects or (self.folder,)))
 
     @property
     def catalog_cache(self) -> str:
@@ -54,3 +67,7 @@ class Paths:
 
     def cache(self, *names: str) -> str:
         return self.at("cache", *names)
+
+
+def _project_config(folder: str) -> str:
+    return os.path.join(folder, ".metier", "config.toml")

@@ -54,7 +54,7 @@ class Registries:
         from metier.sources import Grant
 
         texts = (source.ungranted for source in self.sources if source.ungranted)
-        return tuple(Grant.parse(self.paths.folder, text) for text in texts)
+        return tuple(Grant.parse(self.paths.project, text) for text in texts)
 
     def _of_project(self, own: Sequence[RegistrySource]) -> Iterator[RegistrySource]:
         """Yields the sources that a trusted project asks for, in front of the user's. A user's own source is not replaced."""
@@ -77,7 +77,7 @@ class Registries:
         from metier.sources import Grant
 
         for name in names:
-            grant = Grant.parse(self.paths.folder, f"{name}@{host}")
+            grant = Grant.parse(self.paths.project, f"{name}@{host}")
             if grant in self.grants:
                 continue
             if self.ask is None or not self.ask(grant):

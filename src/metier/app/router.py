@@ -77,7 +77,7 @@ class Router:
         return rows, Selector(indexed).index_bytes()
 
     def _settings_files(self, folder: str) -> list[str]:
-        from metier.router import project_chain
+        from metier.sources import project_chain
 
         projects = [os.path.join(place, ".metier", "config.toml") for place in project_chain(folder)] if folder else []
         return [self.paths.system_config_file, self.paths.config_file, *projects]
@@ -87,7 +87,7 @@ class Router:
 
         The project needs no trust for that: it can only make the router say nothing.
         """
-        from metier.router import project_chain
+        from metier.sources import project_chain
 
         if not self.settings.boolean("router.enabled"):
             return True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from metier.config import Settings
     from metier.mcp import RemoteServers
     from metier.selection import Selector
-    from metier.sources import CatalogUpdate, DiscoveryLimits, LocalMachine, SkillLoader, SourceFolder
+    from metier.sources import CatalogUpdate, DiscoveryLimits, LocalMachine, ProjectFolder, SkillLoader, SourceFolder
     from metier.spec import Files
 
     from .installation import Installation
@@ -85,18 +85,38 @@ class LocalSkills:
 
     @cached_property
     def places(self) -> tuple[SourceFolder, ...]:
+        from metier.hosts import project_skill_folders, user_skill_folders
         from metier.sources import standard_folders
 
         self._check_skills_dir()
+        *above, here = self.projects
         return standard_folders(
             home=self.paths.user_home,
             user_dir=self.installation.user_dir,
             plugins_dir=self.installation.plugins_dir,
-            project=self.paths.folder,
-            project_trusted=self.is_trusted,
+            project=here.path,
+            project_trusted=here.trusted,
             skills_dir=self.settings.path("skills.dir"),
             is_trusted=self.trusts,
+            above=above,
+            packages=here.packages,
+            user_folders=user_skill_folders(self.paths.user_home, self.environment),
+            project_folders=project_skill_folders(),
         )
+
+    @cached_property
+    def projects(self) -> tuple[ProjectFolder, ...]:
+        """The folders of the repository that apply here, the current one last."""
+        from metier.sources import ProjectFolder, check_package, package_folders
+
+        origin = self.settings["skills.packages"].origin
+        packages = [check_package(text, origin=origin) for text in self.settings.strings("skills.packages")]
+
+        def project(path: str) -> ProjectFolder:
+            is_trusted = self.is_trusted if path == self.paths.folder else self.trusts(path)
+            return ProjectFolder(path, is_trusted, package_folders(path, packages) if packages else ())
+
+        return tuple(map(project, self.paths.projects or (self.paths.folder,)))
 
     def _check_skills_dir(self) -> None:
         """Raises NotFoundError if the named folder does not exist: an empty list would hide the mistake."""

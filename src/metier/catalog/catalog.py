@@ -10,6 +10,7 @@ One source may have several versions of a skill. The highest wins, and each can 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from operator import attrgetter
@@ -53,6 +54,8 @@ class SourceOffers(NamedTuple):
     source: Source
     offers: Sequence[Offer]
     trusted: bool = True
+    project: str = ""
+    """The folder above the current one that they belong to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +141,26 @@ def merge(
     entries: list[Entry] = []
     hidden: list[Entry] = []
     beaten: list[Entry] = []
-    for source, offers, trusted in reversed(places):
+    above: dict[str, str] = {}
+    for source, offers, trusted, project in reversed(places):
         for offer in offers:
             if not trusted or offer.flags & OfferFlag.BAD:
-                entries.append(_left_out(source, offer, trusted=trusted))
+                entries.append(_left_out(source, offer, trusted=trusted, project=project))
                 continue
             name = offer.name
             winner = winners.get(name)
             if winner is None:
                 winners[name] = entry = decider.decide(source, offer)
                 entries.append(entry)
+                if project:
+                    above[name] = project
                 continue
             # One without a version can never be used, so nothing is looked up for it.
             is_named = bool(version_of(offer))
             entry = decider.decide(source, offer) if is_named else _shadowed(source, offer)
             hidden.append(entry)
-            if winner.source is source and _is_higher(entry, winner):
+            # A nearer folder of the project wins whatever its version.
+            if winner.source is source and above.get(name, "") == project and _is_higher(entry, winner):
                 winners[name] = entry
                 beaten.append(winner)
     if hidden:
@@ -240,9 +247,11 @@ class _Decider:
         return self.answers[needs]
 
 
-def _left_out(source: Source, offer: Offer, *, trusted: bool) -> Entry:
+def _left_out(source: Source, offer: Offer, *, trusted: bool, project: str = "") -> Entry:
     if not trusted:
         reason = "the folder is not trusted; run `metier trust` in it to use its skills"
+        if project:
+            reason = f"{project} is not trusted; run `metier trust {shlex.quote(project)}` to use its skills"
         return Entry(offer.name, offer.description, source, offer.folder, State.UNTRUSTED, reason, offer)
     entry = Entry(offer.name, "", source, offer.folder, State.SKIPPED, "not a skill", offer)
     first = next(iter(entry.report.errors), None)

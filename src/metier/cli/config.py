@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,7 +74,7 @@ def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -
             f"a project cannot set {key}", rule="project-setting", hint="leave out --project to set it for yourself"
         )
     file = _file(app, project=project)
-    set_value(file, known, parsed, below=below, inside=app.folder if project else None)
+    set_value(file, known, parsed, below=below, inside=app.paths.project if project else None)
     return _changed(app, known, below, file)
 
 
@@ -84,7 +85,7 @@ def unset_setting(app: App, *, key: str, project: bool) -> Result:
     """Go back to a setting's default, or remove one value of a table."""
     known, below = find_key(key)
     file = _file(app, project=project)
-    unset_value(file, known, below=below, inside=app.folder if project else None)
+    unset_value(file, known, below=below, inside=app.paths.project if project else None)
     return _changed(app, known, below, file)
 
 
@@ -97,12 +98,17 @@ def path(app: App) -> Result:
 def _file(app: App, *, project: bool) -> str:
     if not project:
         return app.paths.config_file
-    if not app.is_trusted:
+    if not app.trusts(app.paths.project):
         # It would be written and then not read, which looks like a bug.
         raise RefusedError(
-            f"{app.folder} is not trusted, so its settings are not read", rule="trust", hint="run `metier trust` first"
+            f"{app.paths.project} is not trusted, so its settings are not read", rule="trust", hint=_trust_hint(app)
         )
     return app.paths.project_config_file
+
+
+def _trust_hint(app: App) -> str:
+    is_here = app.paths.project == app.folder
+    return "run `metier trust` first" if is_here else f"run `metier trust {shlex.quote(app.paths.project)}` first"
 
 
 def _changed(app: App, key: SettingKey, below: tuple[str, ...], file: str) -> Result:

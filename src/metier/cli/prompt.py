@@ -20,10 +20,13 @@ from metier.errors import UsageError, plural
 from metier.spec import estimate_tokens
 
 from .core.dispatch import command
+from .core.host_lists import HOST_CHOICES, host_listing_result
 from .core.result import Result
 from .skill.select import request_text
 
 __all__ = ["prompt"]
+
+_CONTEXT = 200_000
 
 
 @command("", "prompt")
@@ -35,9 +38,17 @@ __all__ = ["prompt"]
     show_default=True,
     help="Which client's prompt format to imitate.",
 )
+@click.option(
+    "--as",
+    "host",
+    type=click.Choice(HOST_CHOICES),
+    help="Show what this agent tells its own model about the skills that it finds here.",
+)
 @click.option("--budget", type=click.IntRange(min=1), help="Maximum tokens of the catalog.  [default: 2 % of --context]")
 @click.option(
-    "--context", type=click.IntRange(min=1), default=200_000, show_default=True, help="Context size of the model, in tokens."
+    "--context",
+    type=click.IntRange(min=1),
+    help="Context size of the model, in tokens.  [default: 200000, or that of the agent]",
 )
 @click.option(
     "--format",
@@ -52,18 +63,26 @@ __all__ = ["prompt"]
 )
 @click.option("--exact", is_flag=True, help="Count tokens with a tokenizer instead of an estimate.")
 def prompt(
-    app: App, *, query: tuple[str, ...], preset: str, budget: int | None, context: int, form: str, mount: str, exact: bool
-) -> Result:
+    app: App, *, query: tuple[str, ...], preset: str, host: str | None, budget: int | None, context: int | None, form: str,
+    mount: str, exact: bool,
+) -> Result:  # fmt: skip
     """Print the text about your skills that a model gets.
 
     The text goes to stdout exactly as a model would get it, the token count to stderr. With a REQUEST the skills are ranked for
     it: when they do not all fit the budget, the best are shown in full, the next shortened, more by name, and the text says
     how many are missing. The presets `triggers` and `active` also load the skills that the request activates.
+
+    With --as, the skills are those in the folders that the agent reads, listed and cut as the agent does it, and the end says
+    which of them its model cannot see.
     """
+    if host:
+        if query:
+            raise UsageError("--as takes no request: an agent shows the same list for all", hint=f"metier prompt --as {host}")
+        return host_listing_result(app, host, context=context)
     request = request_text(query) if query else ""
     options = PromptOptions(
         preset=Preset(preset),
-        budget=Budget(tokens=budget) if budget else Budget.of_context(context),
+        budget=Budget(tokens=budget) if budget else Budget.of_context(context or _CONTEXT),
         form=CatalogFormat(form),
         mount_path=mount,
         root=_section_root(app) if preset in ("section", "summary") else "",

@@ -80,6 +80,8 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="skills.enabled_bundled", kind=SettingKind.LIST, project=True, default=(), text="if not empty, the only bundled skills that are enabled"),
         SettingKey(name="skills.allow", kind=SettingKind.LIST, project=True, default=(), text="globs; if not empty, a skill's name must match one"),
         SettingKey(name="skills.deny", kind=SettingKind.LIST, project=True, default=(), text="globs of names that are never used"),
+        SettingKey(name="skills.packages", kind=SettingKind.LIST, project=True, default=(),
+            text="installed packages whose skills are used in a trusted project, as python:NAME or npm:NAME"),
         SettingKey(name="skills.max_depth", kind=SettingKind.NUMBER, project=True, default=6, least=1, text="how many levels below a place are searched"),
         SettingKey(name="skills.max_directories", kind=SettingKind.NUMBER, project=True, default=2000, least=1,
             text="how many folders that are not skills are searched in one place"),

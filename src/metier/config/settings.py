@@ -71,16 +71,18 @@ class Settings:
 def read_settings(
     files: Iterable[StrPath], *, environment: Mapping[str, str], flags: Mapping[str, SettingValue] | None = None,
     defaults: Mapping[str, SettingValue] | None = None, folder: StrPath = "", project_file: StrPath | None = None,
-    system_file: StrPath | None = None,
+    system_file: StrPath | None = None, project: StrPath | None = None,
 ) -> Settings:  # fmt: skip
     """The settings of these files, later ones over earlier, then the environment, then the flags that were given.
 
     `system_file` is the administrator's, and read first. `project_file` is read after `files`, and only its keys that a project
-    may set count. If it is one of `files`, which it is in the home folder, it is read as that.
+    may set count. If it is one of `files`, which it is in the home folder, it is read as that. It belongs to `project`,
+    which no link may leave; without it, to `folder`.
 
     A relative path in a file starts at that file's folder, any other at `folder`.
     """
     home, here = environment.get("HOME"), os.path.abspath(folder)
+    inside = os.path.abspath(project) if project is not None else here
     values = {key.name: Setting(key, (defaults or {}).get(key.name, key.default), "default") for key in KEYS.values()}
     warnings: list[str] = []
     asked: dict[str, Setting] = {}
@@ -91,7 +93,7 @@ def read_settings(
         values |= {value.key.name: value for value in _from_file(file, warnings, home)}
     if project_file is not None and not any(_is_same(project_file, file) for file in looked):
         looked += (os.fspath(project_file),)
-        found = {value.key.name: value for value in _from_file(looked[-1], warnings, home, project=here)}
+        found = {value.key.name: value for value in _from_file(looked[-1], warnings, home, project=inside)}
         asked = {name: value for name, value in found.items() if value.key.asks}
         warnings += [
             f"{value.origin}: {name} is ignored, because {system[name].origin} sets it"

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .conflicts import ConflictReport, SkillConflict, find_conflicts
     from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, balance, meant_for_others, read_cases, read_queries
+    from .fit import FitPlan, ShorterDescription, propose_fit, shorter_description
     from .grades import Grade, grade
     from .html_report import render_html
     from .interpreters import interpreters_with
@@ -47,6 +48,12 @@ _EXPORTS = {
         "meant_for_others",
         "read_cases",
         "read_queries",
+    ),
+    "metier.evals.fit": (
+        "FitPlan",
+        "ShorterDescription",
+        "propose_fit",
+        "shorter_description",
     ),
     "metier.evals.grades": (
         "Grade",
@@ -142,6 +149,7 @@ __all__ = [
     "EvalPlan",
     "EvalResults",
     "EvalServices",
+    "FitPlan",
     "Grade",
     "JudgeChoice",
     "MissReason",
@@ -158,6 +166,7 @@ __all__ = [
     "RedescribedSkill",
     "RequestInterval",
     "ResultsFolder",
+    "ShorterDescription",
     "SkillConflict",
     "SkillOptimization",
     "SkillTestFile",
@@ -186,6 +195,7 @@ __all__ = [
     "optimize_description",
     "optimize_skill",
     "plan_evals",
+    "propose_fit",
     "read_cases",
     "read_queries",
     "render_html",
@@ -195,6 +205,7 @@ __all__ = [
     "run_skill_tests",
     "run_triggers",
     "selector_with",
+    "shorter_description",
     "starter_evals",
     "starter_tests",
     "wilson_interval",

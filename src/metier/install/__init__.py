@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .refs.secrets import mask_command_secrets
     from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
+    from .skill_switches import SWITCH_FILES, SkillSwitches, plan_switch_off, read_switches
     from .source_scan import ScannedSkill, scan_folder, scan_ref
     from .store import SkillStore, group_by_store, store_of
     from .targets.agent_visibility import AgentVisibility
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_TARGETS",
     "NPM_HINT",
+    "SWITCH_FILES",
     "UV_HINT",
     "Access",
     "AgentVisibility",
@@ -135,6 +137,7 @@ __all__ = [
     "SkillPackageStatus",
     "SkillPackages",
     "SkillStore",
+    "SkillSwitches",
     "SkillToExport",
     "SkillUpdate",
     "SourceList",
@@ -172,6 +175,7 @@ __all__ = [
     "parse_source_ref",
     "plan_hook",
     "plan_removal",
+    "plan_switch_off",
     "read_duration",
     "read_folder",
     "read_foreign_lock",
@@ -179,6 +183,7 @@ __all__ = [
     "read_jsonc",
     "read_plugins",
     "read_sources",
+    "read_switches",
     "read_targets",
     "remove",
     "render_foreign_lock",
@@ -238,6 +243,7 @@ if not TYPE_CHECKING:
             ),
             "metier.install.fetch.tree": ("read_folder",),
             "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
+            "metier.install.skill_switches": ("SWITCH_FILES", "SkillSwitches", "plan_switch_off", "read_switches"),
             "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),
             "metier.install.jsonc": ("JsoncError", "read_jsonc", "with_member"),
             "metier.install.installation": (

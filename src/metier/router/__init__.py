@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .prompt_answer import PromptRequest, RoutedSkill, answer_prompt, find_route, read_request
     from .records import HookRecords
     from .snapshot import RouteSkill, RouteSnapshot, open_snapshot, snapshot_file, write_snapshot
-    from .visible_skills import LibraryState, file_signature, library_state, project_chain, visible_folders
+    from .visible_skills import LibraryState, file_signature, library_state, visible_folders
 
 __all__ = [
     "HookRecords",
@@ -27,7 +27,6 @@ __all__ = [
     "find_route",
     "library_state",
     "open_snapshot",
-    "project_chain",
     "read_request",
     "snapshot_file",
     "visible_folders",
@@ -45,7 +44,6 @@ if not TYPE_CHECKING:
                 "LibraryState",
                 "file_signature",
                 "library_state",
-                "project_chain",
                 "visible_folders",
             ),
         },

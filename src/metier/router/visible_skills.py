@@ -9,32 +9,15 @@ from typing import NamedTuple
 
 from metier.catalog import Source
 from metier.hosts import HOSTS, PROMPT_HOOKS, expand_folder
-from metier.sources import SourceFolder, find_skill_folders
+from metier.sources import SourceFolder, find_skill_folders, project_chain
 
-__all__ = ["LibraryState", "file_signature", "library_state", "project_chain", "visible_folders"]
-
-_MOST_PARENTS = 30
+__all__ = ["LibraryState", "file_signature", "library_state", "visible_folders"]
 
 
 class LibraryState(NamedTuple):
     text: str
     watched: dict[str, str]
     """Settings files of the user and the project, each with its signature."""
-
-
-def project_chain(folder: str) -> tuple[str, ...]:
-    """Returns the folders from the root of the git repository down to this one; only this one if there is no repository."""
-    chain = [folder]
-    here = folder
-    for _ in range(_MOST_PARENTS):
-        if os.path.lexists(os.path.join(here, ".git")):
-            return tuple(reversed(chain))
-        above = os.path.dirname(here)
-        if above == here:
-            break
-        chain.append(above)
-        here = above
-    return (folder,)
 
 
 def visible_folders(host: str, folder: str, *, home: str, environment: Mapping[str, str]) -> tuple[SourceFolder, ...]:

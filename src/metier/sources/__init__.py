@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from .loader import SkillLoader, load_folder, unusable
     from .local_machine import LocalMachine, find_command, safe_environment
     from .metadata_cache import MetadataCache
+    from .package_skills import PackageSkills, check_package, find_package_skills, package_folders
+    from .project_parents import project_chain
     from .project_paths import inner_file, inner_folder, open_folder
     from .regular_file import open_regular, read_regular
+    from .repository_folders import find_nested_folders
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
-    from .source_folders import BUNDLED, SourceFolder, standard_folders
+    from .source_folders import BUNDLED, ProjectFolder, SourceFolder, standard_folders
     from .sqlite_file import DatabaseUse, delete_cache, open_cache, open_sqlite
     from .trust import Trust
     from .watcher import CatalogChange, CatalogUpdate, ChangeKind, diff_catalogs, watch
@@ -46,11 +49,14 @@ __all__ = [
     "IndexedSkill",
     "LocalMachine",
     "MetadataCache",
+    "PackageSkills",
+    "ProjectFolder",
     "SkillFix",
     "SkillLoader",
     "SourceFolder",
     "Trust",
     "build_catalog",
+    "check_package",
     "create_private_file",
     "delete_cache",
     "delete_skill_folder",
@@ -58,6 +64,8 @@ __all__ = [
     "discover",
     "file_lock",
     "find_command",
+    "find_nested_folders",
+    "find_package_skills",
     "find_skill_folders",
     "fix_skill_folder",
     "hash_folder",
@@ -71,6 +79,8 @@ __all__ = [
     "open_regular",
     "open_selector",
     "open_sqlite",
+    "package_folders",
+    "project_chain",
     "read_regular",
     "refuse_bundled",
     "replace_bytes",
@@ -107,6 +117,9 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.regular_file": ("open_regular", "read_regular"),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
+            "metier.sources.repository_folders": ("find_nested_folders",),
+            "metier.sources.package_skills": ("PackageSkills", "check_package", "find_package_skills", "package_folders"),
+            "metier.sources.project_parents": ("project_chain",),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
             "metier.sources.skill_writer": (
                 "SkillFix",
@@ -115,7 +128,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
                 "refuse_bundled",
                 "write_skill_folder",
             ),
-            "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
+            "metier.sources.source_folders": ("BUNDLED", "ProjectFolder", "SourceFolder", "standard_folders"),
             "metier.sources.sqlite_file": ("DatabaseUse", "delete_cache", "open_cache", "open_sqlite"),
             "metier.sources.grants": ("Grant", "Grants"),
             "metier.sources.trust": ("Trust",),

@@ -111,7 +111,7 @@ def build_catalog(
         search.invalid = [one for one in search.invalid if one[1] != "SK017" or os.path.realpath(one[0]) not in found]
         warnings += search.warnings
         if search.found or search.invalid:
-            offers.append(SourceOffers(folder.source, _read_all(folder.root, search, cache), folder.trusted))
+            offers.append(SourceOffers(folder.source, _read_all(folder.root, search, cache), folder.trusted, folder.project))
     return merge(offers, filters=filters, machine=machine, warnings=warnings)
 
 

@@ -20,6 +20,8 @@ __all__ = ["DEPTH", "DIRECTORIES", "SKIPPED_NAMES", "FolderSearch", "find_skill_
 DEPTH = 6
 DIRECTORIES = 2_000
 SKIPPED_NAMES = GENERATED_NAMES
+_NOT_SEARCHED = SKIPPED_NAMES | {".system"}
+"""Codex unpacks its own skills into `.system`; they are for Codex alone."""
 
 
 class FolderSearch:
@@ -84,7 +86,7 @@ def _search_folder(folder: str, root: str, below: list[str], result: FolderSearc
     with os.scandir(folder) as children:
         for child in children:
             if child.is_dir(follow_symlinks=False):
-                if child.name in SKIPPED_NAMES:
+                if child.name in _NOT_SEARCHED:
                     continue
                 path = child.path
                 # The hot path: nearly every child of a source folder is a skill, so look for its file first.

@@ -209,6 +209,11 @@ def _link(link: Path, target: Path) -> None:
     link.symlink_to(target)
 
 
+def _repository_around(shell: Shell) -> None:
+    write_skill(shell.project.parent / ".agents/skills", "new")
+    (shell.project.parent / ".git").mkdir()
+
+
 CHANGES: dict[str, Change] = {
     "a new skill": lambda shell: shell.skill("new"),
     "a new nested skill": lambda shell: shell.skill("new", root=shell.skills / "group/of"),
@@ -221,6 +226,13 @@ CHANGES: dict[str, Change] = {
     "a link out of the skill": lambda shell: _link(shell.skills / "odd/SKILL.md", shell.home / "elsewhere"),
     "a link out of the place": lambda shell: _link(shell.skills / "odd", shell.project / ".metier/skills/local"),
     "a skill in another client's folder": lambda shell: write_skill(shell.home / ".claude/skills", "new"),
+    "a skill in a folder of another agent": lambda shell: write_skill(shell.project / ".github/skills", "new"),
+    "a skill in the user's folder of another agent": lambda shell: write_skill(shell.home / ".cursor/skills", "new"),
+    "a repository around the project": _repository_around,
+    "a package": lambda shell: (
+        write_skill(shell.project / "node_modules/plots/skills", "new"),
+        shell("config", "set", "skills.packages", "npm:plots").ok(),
+    ),
     "a shadowing project skill": lambda shell: write_skill(shell.project / ".agents/skills", "pdf"),
     "a plugin": lambda shell: write_skill(shell.metier / "plugins", "pdf"),
     "a required command installed": lambda shell: shell.install("pdftool"),

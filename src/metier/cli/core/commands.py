@@ -59,6 +59,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "conflicts": ("metier.cli.skill.conflicts:conflicts", "Find skills that compete for the same requests."),
         "missed": ("metier.cli.skill.missed:missed", "Find requests in your agents for which a skill should have been loaded."),
         "learn": ("metier.cli.skill.learn:learn", "Draft a skill from a session."),
+        "fit": ("metier.cli.skill.fit:fit", "Make your skills fit into the list of another agent."),
         "fix": ("metier.cli.skill.fix:fix", "Fix mechanical problems and change nothing else."),
         "explain": ("metier.cli.skill.explain:explain", "Explain a problem code."),
         "enable": ("metier.cli.skill.enable:enable", "Enable a skill."),
@@ -215,7 +216,20 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "skill": (
         (
             "Find and use",
-            ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts", "missed"),
+            (
+                "list",
+                "show",
+                "select",
+                "activate",
+                "resources",
+                "read",
+                "run",
+                "enable",
+                "disable",
+                "conflicts",
+                "missed",
+                "fit",
+            ),
         ),
         (
             "Install and update",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_cached_listing", "record_commands", "record_inputs", "save_listing"]
 
-_VERSION = "4"
+_VERSION = "5"
 _MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 _MAX_LISTINGS = 12
 _FRESH_NS = 50_000_000
@@ -86,6 +86,8 @@ def record_inputs(app: App) -> None:
         return
     # A root that links to another one is searched once, and separately as soon as the link is removed.
     inputs += [("link", root, os.path.realpath(root)) for root in _possible_roots(app)]
+    inputs.append(("chain", f"{app.paths.user_home}\n{app.folder}", "\n".join(app.paths.projects)))
+    inputs += [("markers", names, _existing(names)) for names in ("\n".join(_agents_folders(app)),)]
     # The agents on this machine, and the links in their folders.
     inputs += [("markers", names, _existing(names)) for names in ("\n".join(app.installation.visibility.markers),)]
     inputs += [("agents", folder, _links(folder)) for folder in app.installation.visibility.folders]
@@ -109,7 +111,7 @@ def _files(app: App) -> Iterable[str]:
         (
             app.paths.system_config_file,
             app.paths.config_file,
-            app.paths.project_config_file,
+            *app.paths.project_config_files,
             app.trust.file,
             app.paths.cache("mcp", "listings.json"),
         ),
@@ -175,6 +177,11 @@ def _are_unchanged(inputs: Iterable[ListingInput]) -> bool:
             now = find_command(name) or ""
         elif kind == "markers":
             now = _existing(name)
+        elif kind == "chain":
+            from metier.sources import project_chain
+
+            home, folder = name.split("\n", 1)
+            now = "\n".join(project_chain(folder, home=home))
         elif kind == "agents":
             now = _links(name)
         else:
@@ -193,10 +200,19 @@ def record_commands(found: Mapping[str, str | None]) -> None:
 
 def _possible_roots(app: App) -> Iterable[str]:
     """Yields every root that `standard_folders` leaves out if it is the same folder as another one."""
-    for folder in (app.paths.user_home, app.folder):
+    for folder in (app.paths.user_home, *app.paths.projects):
         yield from (os.path.join(folder, name, "skills") for name in (".claude", ".agents", ".agent", ".metier"))
-    yield os.path.join(app.folder, "skills")
+    yield from (os.path.join(folder, "skills") for folder in app.paths.projects)
+    yield from (folder for folder in _agents_folders(app) if os.path.isdir(folder))
     yield from filter(None, (app.installation.user_dir, app.installation.plugins_dir, app.settings.path("skills.dir")))
+
+
+def _agents_folders(app: App) -> Iterable[str]:
+    """Yields the folders of other agents, which are searched if they exist."""
+    from metier.hosts import project_skill_folders, user_skill_folders
+
+    yield from user_skill_folders(app.paths.user_home, app.environment)
+    yield from (os.path.join(folder, name) for folder in app.paths.projects for name in project_skill_folders())
 
 
 def _fingerprint(root: str, bounds: str) -> tuple[str, int]:

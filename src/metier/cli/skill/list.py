@@ -18,6 +18,9 @@ from metier.cli.core.renderer import envelope
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
 from metier.sources import CatalogUpdate
+from metier.values import replace
+
+from .list_all import other_places, scope_of
 
 __all__ = ["list_skills"]
 
@@ -34,16 +37,20 @@ __all__ = ["list_skills"]
     "--state", type=click.Choice([state.value for state in State]), multiple=True, help="Only skills in this state; repeatable."
 )
 @click.option("--tag", "tags", multiple=True, help="Only skills with this tag; repeatable.")
+@click.option(
+    "--all", "show_all", is_flag=True, help="Also skills of other folders of the repository and of installed packages."
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Show at most this many.")
 @click.option("--watch", is_flag=True, help="Keep running and print what changes.")
 def list_skills(
     app: App, *, globs: tuple[str, ...], source: tuple[str, ...], state: tuple[str, ...], tags: tuple[str, ...],
-    limit: int | None, watch: bool,
+    show_all: bool, limit: int | None, watch: bool,
 ) -> Result:  # fmt: skip
     """List every skill on this machine with its state.
 
     GLOBS filter by name: `metier skill list 'pdf-*'`. A skill is enabled (✓), disabled (○), unavailable (✗, something is
     missing), shadowed (≡, another source has the same name), untrusted (?, in a folder that is not trusted) or skipped (!).
+    With --all each skill of the project is shown with the folder below which it applies.
     """
 
     def wanted(entry: Entry) -> bool:
@@ -62,9 +69,37 @@ def list_skills(
     selects = bool(globs or source or state or tags)
     entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
     visibility = app.installation.visibility
-    # Importable packages and unreadable files take longer to check than a cached listing saves.
-    cacheable = not app.skills.machine.packages and not any(map(_is_unreadable, catalog.entries))
+    # Packages, installed or importable, and unreadable files take longer to check than a cached listing saves.
+    cacheable = (
+        not app.settings.strings("skills.packages")
+        and not app.skills.machine.packages
+        and not any(map(_is_unreadable, catalog.entries))
+    )
+    if show_all:
+        return _all(app, _result(entries, catalog, limit, _with_scope(app), cacheable=False), wanted)
     return _result(entries, catalog, limit, visibility.hosts_of, cacheable=cacheable)
+
+
+def _with_scope(app: App) -> Callable[[str], tuple[str, ...]]:
+    def labels(folder: str) -> tuple[str, ...]:
+        scope = scope_of(app, folder)
+        return (*((scope,) if scope else ()), *app.installation.visibility.hosts_of(folder))
+
+    return labels
+
+
+def _all(app: App, result: Result, wanted: Callable[[Entry], bool]) -> Result:
+    others = other_places(app, wanted)
+    rows = [
+        {**row, "agents": list(app.installation.visibility.hosts_of(row["folder"])), "scope": scope_of(app, row["folder"])}
+        for row in result.data["skills"]
+    ]
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        yield from result.lines(terminal)
+        yield from others.lines(terminal)
+
+    return replace(result, data={**result.data, "skills": rows, **others.data()}, lines=lines)
 
 
 def _is_unreadable(entry: Entry) -> bool:
