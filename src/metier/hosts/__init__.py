@@ -6,15 +6,18 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .headless import HEADLESS_AGENTS, HeadlessAgent
     from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts, expand_folder
     from .prompt_hooks import PROMPT_HOOKS, PromptHook
 
 __all__ = [
+    "HEADLESS_AGENTS",
     "HOSTS",
     "HOST_ALIASES",
     "HOST_VARIABLES",
     "PROMPT_HOOKS",
     "SHARED_FOLDER",
+    "HeadlessAgent",
     "Host",
     "PromptHook",
     "detect_hosts",
@@ -39,6 +42,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "metier.hosts.headless": ("HEADLESS_AGENTS", "HeadlessAgent"),
             "metier.hosts.known_hosts": ("HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts", "expand_folder"),
             "metier.hosts.prompt_hooks": ("PROMPT_HOOKS", "PromptHook"),
         },
