@@ -10,11 +10,19 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .agent.judge import AgentTriggerJudge
+    from .agent.proxy import ModelAccess
+    from .agent.recording import NotRecordedError, Recording, open_recording, start_recording
+    from .agent.runs import AgentAnswer, AgentRunner, find_program, isolation_note
+    from .agent.tasks import AgentTasks
+    from .bisect import BisectReport, BisectStep, bisect_versions
     from .conflicts import ConflictReport, SkillConflict, find_conflicts
     from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, balance, meant_for_others, read_cases, read_queries
     from .grades import Grade, grade
+    from .harbor import HarborExport, export_harbor
     from .html_report import render_html
     from .interpreters import interpreters_with
+    from .intervals import wilson
     from .judges import judge_factory
     from .junit import junit_tests, junit_triggers
     from .model_judge import ModelTriggerJudge, NamedDescription
@@ -30,6 +38,14 @@ if TYPE_CHECKING:
     from .triggers import JudgeChoice, Split, TriggerJudge, TriggerReport, TriggerResult, run_triggers
 
 _EXPORTS = {
+    "metier.evals.intervals": ("wilson",),
+    "metier.evals.harbor": ("HarborExport", "export_harbor"),
+    "metier.evals.bisect": ("BisectReport", "BisectStep", "bisect_versions"),
+    "metier.evals.agent.tasks": ("AgentTasks",),
+    "metier.evals.agent.judge": ("AgentTriggerJudge",),
+    "metier.evals.agent.recording": ("NotRecordedError", "Recording", "open_recording", "start_recording"),
+    "metier.evals.agent.proxy": ("ModelAccess",),
+    "metier.evals.agent.runs": ("AgentAnswer", "AgentRunner", "find_program", "isolation_note"),
     "metier.evals.conflicts": (
         "ConflictReport",
         "SkillConflict",
@@ -110,7 +126,13 @@ _EXPORTS = {
     ),
 }
 __all__ = [
+    "AgentAnswer",
+    "AgentRunner",
+    "AgentTasks",
+    "AgentTriggerJudge",
     "Assertion",
+    "BisectReport",
+    "BisectStep",
     "Candidate",
     "ConflictReport",
     "CountedWords",
@@ -121,15 +143,19 @@ __all__ = [
     "EvalResults",
     "EvalServices",
     "Grade",
+    "HarborExport",
     "JudgeChoice",
+    "ModelAccess",
     "ModelProposals",
     "ModelTriggerJudge",
     "NamedDescription",
+    "NotRecordedError",
     "OptimizeResult",
     "OutputEval",
     "OutputReport",
     "Propose",
     "RankerTriggerJudge",
+    "Recording",
     "RedescribedSkill",
     "ResultsFolder",
     "SkillConflict",
@@ -143,14 +169,19 @@ __all__ = [
     "TriggerReport",
     "TriggerResult",
     "balance",
+    "bisect_versions",
+    "export_harbor",
     "find_conflicts",
+    "find_program",
     "find_skill_tests",
     "grade",
     "interpreters_with",
+    "isolation_note",
     "judge_factory",
     "junit_tests",
     "junit_triggers",
     "meant_for_others",
+    "open_recording",
     "optimize_description",
     "optimize_skill",
     "plan_evals",
@@ -163,8 +194,10 @@ __all__ = [
     "run_skill_tests",
     "run_triggers",
     "selector_with",
+    "start_recording",
     "starter_evals",
     "starter_tests",
+    "wilson",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name

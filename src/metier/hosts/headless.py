@@ -22,7 +22,7 @@ class HeadlessAgent(NamedTuple):
     program: str
     """The command that is looked up on PATH."""
     words: tuple[str, ...]
-    """The words between the program and the prompt. `{model}` is filled in; without a model, the word and its option are left out."""
+    """The words between the program and the prompt. Without a model, `{model}` and the option before it are left out."""
     free_words: tuple[str, ...]
     """Added in the sandbox: the program asks for no approval, because the sandbox is the limit."""
     skills: str
@@ -122,8 +122,8 @@ HEADLESS_AGENTS: dict[str, HeadlessAgent] = {
             "https://generativelanguage.googleapis.com", "", "x-goog-api-key", "gemini-2.5-pro",
         ),
         HeadlessAgent(
-            "opencode", "opencode", ("run",), (), ".config/opencode/skills", "https://api.openai.com/v1", "/v1", "authorization",
-            "gpt-5-mini",
+            "opencode", "opencode", ("run",), (), ".config/opencode/skills", "https://api.openai.com/v1", "/v1",
+            "authorization", "gpt-5-mini",
         ),
     )
 }  # fmt: skip

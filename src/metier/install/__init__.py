@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
     from .fetch.repository import FoundSkill, select_skills
+    from .history import SkillHistory, history_source, skill_history
     from .hooks import HookPlace, HookState, hook_command, plan_hook, plan_removal
     from .host_files import HostFileChange, apply_change, read_host_file
     from .installation import install, list_source, parse_source_ref, restore_and_install
@@ -106,6 +107,7 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
+    "SkillHistory",
     "SkillStore",
     "SkillUpdate",
     "SourceList",
@@ -126,6 +128,7 @@ __all__ = [
     "find_leftovers",
     "grant_purpose",
     "group_by_store",
+    "history_source",
     "hook_command",
     "ignore_progress",
     "install",
@@ -151,6 +154,7 @@ __all__ = [
     "scan_folder",
     "scan_ref",
     "select_skills",
+    "skill_history",
     "store_of",
     "try_skill",
     "update",
@@ -197,6 +201,7 @@ if not TYPE_CHECKING:
                 "FoundSkill",
                 "select_skills",
             ),
+            "metier.install.history": ("SkillHistory", "history_source", "skill_history"),
             "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
             "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),
             "metier.install.jsonc": ("JsoncError", "read_jsonc", "with_member"),

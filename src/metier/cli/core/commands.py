@@ -50,6 +50,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "scan": ("metier.cli.skill.scan:scan", "Report what a skill can do and whether it looks safe."),
         "test": ("metier.cli.skill.test:test", "Run a skill's own tests in the sandbox."),
         "eval": ("metier.cli.skill.eval:evaluate", "Measure whether a skill triggers when it should, and helps when it does."),
+        "bisect": ("metier.cli.skill.bisect:bisect", "Find the version of a skill that broke its evals."),
         "optimize": ("metier.cli.skill.optimize:optimize", "Propose a better description from failed trigger evals."),
         "conflicts": ("metier.cli.skill.conflicts:conflicts", "Find skills that compete for the same requests."),
         "fix": ("metier.cli.skill.fix:fix", "Fix mechanical problems and change nothing else."),

@@ -82,7 +82,7 @@ class ModelProxy:
     def __init__(
         self, access: ModelAccess, *, skills: Sequence[str], scope: str, recording: Recording | None = None,
         socket: str = "", home: str = "", on_load: Callable[[str], bool] = lambda _: False, most_requests: int = 0,
-        on_limit: Callable[[], None] = lambda: None,
+        on_limit: Callable[[], object] = lambda: None,
     ) -> None:  # fmt: skip
         """With `socket`, it listens on this Unix socket, else on a free port of loopback."""
         self.seen = SeenRequests()
@@ -97,7 +97,7 @@ class ModelProxy:
 
     @property
     def port(self) -> int:
-        return int(self._http.server_address[1])
+        return self._http.socket.getsockname()[1] if isinstance(self._http, _TcpServer) else 0
 
     def __enter__(self) -> Self:
         return self
@@ -125,9 +125,8 @@ class ModelProxy:
         with self._lock:
             self.seen.tokens += count_tokens(answer.body)
         if answer.status in (401, 403, 404):
-            self._failed(UnavailableError(
-                f"the model's server answered {answer.status}: {answer.body[:200]}", hint="check --model-url, --model and --key-env"
-            ))  # fmt: skip
+            said = f"the model's server answered {answer.status}: {' '.join(answer.body.split())[:200]}"
+            self._failed(UnavailableError(said, hint="check --model-url, --agent-model and --key-env"))
         return answer
 
     def _ends_run(self, turns: Sequence[Turn]) -> bool:
@@ -146,7 +145,9 @@ class ModelProxy:
             self._on_limit()
         return over or any(ended)
 
-    def _ask(self, path: str, headers: dict[str, str], data: bytes, body: dict[str, Any], turns: Sequence[Turn]) -> RecordedAnswer:
+    def _ask(
+        self, path: str, headers: dict[str, str], data: bytes, body: dict[str, Any], turns: Sequence[Turn]
+    ) -> RecordedAnswer:
         has_tools = bool(body.get("tools"))
         model = str(body.get("model") or path.partition("?")[0].rpartition("/")[2].partition(":")[0])
         digest = request_digest(model, turns, scope=self._scope, has_tools=has_tools, home=self._home)
@@ -198,7 +199,7 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _TcpServer | _UnixServer  # type: ignore[assignment]
+    server: _TcpServer | _UnixServer
     disable_nagle_algorithm = False
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
@@ -216,7 +217,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name: value for name in _PASSED if (value := self.headers.get(name))}
         self._say(self.server.proxy.answer(self.path, {**headers, "accept-encoding": "identity"}, data))
 
-    do_HEAD = do_GET
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def _chunks(self) -> bytes:
         if "chunked" not in (self.headers.get("transfer-encoding") or ""):

@@ -26,7 +26,7 @@ from metier.values import dataclass
 
 from .conversation import Turn
 from .proxy import ModelAccess, ModelProxy, SeenRequests
-from .recording import NotRecordedError, Recording
+from .recording import Recording
 
 __all__ = ["AgentAnswer", "AgentRunner", "find_program", "isolation_note"]
 
@@ -255,7 +255,7 @@ def _check(name: str, code: int | None, out: str, err: str, reason: str, seen: S
     if code or not seen.requests:
         last = next((line for line in reversed(printable(err or out).splitlines()) if line.strip()), "it printed nothing")
         what = f"ended with exit code {code}" if code else "asked no model"
-        raise UnavailableError(f"{name} {what}: {last.strip()[:300]}", hint=f"try `{name} --version`, and --model NAME")
+        raise UnavailableError(f"{name} {what}: {last.strip()[:300]}", hint=f"try `{name} --version`, and --agent-model NAME")
 
 
 def _files(folder: str) -> Iterator[tuple[str, bytes]]:
