@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_programs import program_file
 from journeys.transcript import ShellTerminal, run_journey
 
 PAGES = sorted(Path(__file__).parent.glob("*.md"))
@@ -13,4 +14,6 @@ PAGES = sorted(Path(__file__).parent.glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_journey_goes_as_written(page: Path, terminal: ShellTerminal) -> None:
+    if page.stem == "eval-agent":
+        program_file("claude-code")
     run_journey(page, terminal)

@@ -1,8 +1,8 @@
 """Evals of a skill as tasks of Harbor, so that its engines can run thousands of them.
 
 Each task is a folder: task.toml, instruction.md, environment/, tests/ and solution/. The skill is in the environment, without
-its evals, and Harbor gives it to the agent. A trigger query becomes a task whose test reads the agent's log for the skill; a task
-of evals.json becomes one whose test runs the assertions that have a command.
+its evals, and Harbor gives it to the agent. A trigger query becomes a task whose test reads the agent's log for the skill; a
+task of evals.json becomes one whose test runs the assertions that have a command.
 """
 
 from __future__ import annotations

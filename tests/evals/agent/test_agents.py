@@ -55,7 +55,7 @@ def test_the_rates_are_those_of_the_program_and_a_recording_gives_the_same_witho
     changed = forms_skill(
         tmp_path / "changed", {"evals/eval_queries.json": json.dumps([*QUERIES[:1], {**QUERIES[1], "query": "a new one"}])}
     )
-    with pytest.raises(NotRecordedError, match="no answer to a request: 'a new one'"):
+    with pytest.raises(NotRecordedError, match=r"no answer to a request: .*a new one"):
         evaluate(runner_of(agent, None, open_recording(str(tmp_path / "answers"), agent=agent)), changed, runs=1)
 
 
@@ -73,7 +73,8 @@ def test_a_program_in_the_sandbox_sees_neither_files_nor_servers_of_this_machine
     secret.write_text("the secret of this machine")
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    command = f"cat {secret}; (exec 3<>/dev/tcp/127.0.0.1/{port}) && echo reached-{port - 1}; env; ls ~/.claude/skills/pdf-forms; echo done > out.txt"
+    reach = f"(exec 3<>/dev/tcp/127.0.0.1/{port}) && echo reached-{port - 1}"
+    command = "; ".join([f"cat {secret}", reach, "env", "ls ~/.claude/skills/pdf-forms", "echo done > out.txt"])
 
     def script(request: ModelRequest) -> object:
         return says("Done.") if request.results else calls("Bash", command=command, description="look around")
