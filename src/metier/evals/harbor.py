@@ -89,7 +89,10 @@ def export_harbor(entries: Sequence[Entry], folder: str) -> HarborExport:
     for name, files in planned.items():
         for path, data in files.items():
             mode = 0o755 if path.endswith(".sh") else 0o644
-            replace_bytes(os.path.join(place, name, path), data, mode=mode, inside=None)
+            file = os.path.join(place, name, path)
+            # Readable for all, because the agent in the container may be another user.
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            replace_bytes(file, data, mode=mode, inside=place)
     return HarborExport(folder=place, tasks=tuple(planned), left_out=tuple(left_out))
 
 

@@ -60,7 +60,7 @@ def test_answers_are_given_in_order_and_then_there_are_none(tmp_path: Path) -> N
 
 def test_a_recording_is_neither_overwritten_nor_taken_from_another_agent(tmp_path: Path) -> None:
     folder = str(tmp_path / "r")
-    start_recording(folder, {"agent": "codex"})
+    start_recording(folder, {"agent": "codex"}).add("d", [], RecordedAnswer(status=200, content_type="text/plain", body=""))
     with pytest.raises(ConflictError, match="is not empty"):
         start_recording(folder, {"agent": "codex"})
     with pytest.raises(ConflictError, match="was recorded with codex"):

@@ -70,7 +70,7 @@ def bisect(
     return Result(
         data=report.data(),
         lines=lambda terminal: _lines(report, history, terminal),
-        notes=(agent.note,) if agent else (),
+        notes=agent.warnings if agent else (),
     )
 
 

@@ -89,10 +89,10 @@ def evaluate(
     if html:
         write_report(app, html, results.html())
     return Result(
-        data=results.data(),
-        lines=lambda terminal: _lines(results, terminal, verbose=verbose),
+        data={**results.data(), **({"program": agent.data()} if agent else {})},
+        lines=lambda terminal: (*_lines(results, terminal, verbose=verbose), *(agent.lines(terminal) if agent else ())),
         status=0 if results.ok else 1,
-        notes=(*results.notes, *((agent.note,) if agent else ())),
+        notes=(*results.notes, *(agent.warnings if agent else ())),
     )
 
 

@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.catalog import Entry
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import one_line, plural
+from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.errors import RefusedError, UsageError
 from metier.evals import (
     AgentRunner,
@@ -39,6 +39,16 @@ class AgentChoice:
     jobs: int
     note: str
     """What limited the program."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return () if self.runner.sandbox else (self.note,)
+
+    def lines(self, terminal: Terminal) -> tuple[str, ...]:
+        return (terminal.paint(f"  {self.note}", "dim"),) if self.runner.sandbox else ()
+
+    def data(self) -> dict[str, Any]:
+        return {"agent": self.runner.agent.host, "sandbox": self.runner.sandbox, "isolation": self.note}
 
     def grader(self, app: App) -> ModelChoice | None:
         """Returns the model that grades; none for a replay, which asks no model."""

@@ -75,16 +75,22 @@ def request_digest(model: str, turns: Sequence[Turn], *, scope: str, has_tools: 
 
 
 class Recording:
-    """The answers in one folder. Safe for several threads. With `writes` answers are added, else they are given."""
+    """The answers in one folder. Safe for several threads. With `about` answers are added, else they are given."""
 
-    def __init__(self, folder: str, *, writes: bool) -> None:
+    def __init__(self, folder: str, *, about: Mapping[str, str] | None = None) -> None:
+        """`about` describes a new recording, whose folder is made with its first answer."""
         self.folder = os.path.abspath(folder)
-        self.writes = writes
+        self.writes = about is not None
+        self._about = about
         self._given: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def add(self, digest: str, turns: Sequence[Turn], answer: RecordedAnswer) -> None:
         with self._lock:
+            if self._about is not None:
+                os.makedirs(os.path.join(self.folder, "answers"), exist_ok=True)
+                _write(os.path.join(self.folder, _ABOUT), {"format": _FORMAT, **self._about}, self.folder)
+                self._about = None
             document = self._read(digest) or {"asked": _shown(turns), "answers": []}
             document["answers"].append(answer.data())
             _write(self._file(digest), document, self.folder)
@@ -124,13 +130,11 @@ class Recording:
 
 
 def start_recording(folder: str, about: Mapping[str, str]) -> Recording:
-    """Makes an empty recording. ConflictError if the folder has files already."""
+    """Returns an empty recording. ConflictError if the folder has files already."""
     place = os.path.abspath(folder)
     if os.path.isdir(place) and os.listdir(place):
         raise ConflictError(f"{folder} is not empty", hint="name another folder, or delete this one")
-    os.makedirs(os.path.join(place, "answers"), exist_ok=True)
-    _write(os.path.join(place, _ABOUT), {"format": _FORMAT, **about}, place)
-    return Recording(place, writes=True)
+    return Recording(place, about=about)
 
 
 def open_recording(folder: str, *, agent: str) -> Recording:
@@ -144,7 +148,7 @@ def open_recording(folder: str, *, agent: str) -> Recording:
         raise ConflictError(f"{folder} has a recording of another format", hint="record it again with --record DIR")
     if about.get("agent") != agent:
         raise ConflictError(f"{folder} was recorded with {about.get('agent')}", hint=f"use --agent {about.get('agent')}")
-    return Recording(folder, writes=False)
+    return Recording(folder)
 
 
 def _stable(text: str, home: str) -> str:
