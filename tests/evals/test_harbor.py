@@ -65,7 +65,7 @@ def test_a_skill_without_evals_writes_nothing(tmp_path: Path) -> None:
     [
         ({"function_name": "Skill", "arguments": {"skill": "pdf-forms"}}, 0),
         ({"type": "tool_use", "name": "activate_skill", "parameters": {"name": "pdf-forms"}}, 0),
-        ({"item": {"type": "command_execution", "command": "cat /root/.agents/skills/pdf-forms/SKILL.md"}}, 0),
+        ({"item": {"type": "command_execution", "command": "cat /home/user/.agents/skills/pdf-forms/SKILL.md"}}, 0),
         ({"tool": "skill", "state": {"input": {"name": "pdf-forms"}}}, 0),
         ({"function_name": "Skill", "arguments": {"skill": "pdf-forms-2"}}, 1),
         ({"text": "I could read /skills/pdf-forms/SKILL.md"}, 1),

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .agent.judge import AgentTriggerJudge
     from .agent.proxy import ModelAccess
-    from .agent.recording import NotRecordedError, Recording, open_recording, start_recording
+    from .agent.recorded_answers import NotRecordedError, Recording, open_recording, start_recording
     from .agent.runs import AgentAnswer, AgentRunner, find_program, isolation_note
     from .agent.tasks import AgentTasks
     from .bisect import BisectReport, BisectStep, bisect_versions
@@ -43,7 +43,7 @@ _EXPORTS = {
     "metier.evals.bisect": ("BisectReport", "BisectStep", "bisect_versions"),
     "metier.evals.agent.tasks": ("AgentTasks",),
     "metier.evals.agent.judge": ("AgentTriggerJudge",),
-    "metier.evals.agent.recording": ("NotRecordedError", "Recording", "open_recording", "start_recording"),
+    "metier.evals.agent.recorded_answers": ("NotRecordedError", "Recording", "open_recording", "start_recording"),
     "metier.evals.agent.proxy": ("ModelAccess",),
     "metier.evals.agent.runs": ("AgentAnswer", "AgentRunner", "find_program", "isolation_note"),
     "metier.evals.conflicts": (

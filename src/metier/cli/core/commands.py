@@ -196,7 +196,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
         ("Install and update", ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
         ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
-        ("Test and improve", ("test", "eval", "optimize")),
+        ("Test and improve", ("test", "eval", "bisect", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank")),
     ),
 }

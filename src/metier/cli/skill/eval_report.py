@@ -35,7 +35,7 @@ def _sampled_lines(report: TriggerReport, terminal: Terminal) -> Iterator[str]:
             yield f"  {kind}: {hits} of {total} did (95% interval {low:.0%} to {high:.0%})"
     if report.seconds:
         runs = sum(row.runs for row in report.rows)
-        yield terminal.paint(f"  {plural(runs, 'run')}, {report.tokens:,} tokens, {report.seconds:.1f} s", "dim")
+        yield terminal.paint(f"  {plural(runs, 'run')}, {plural(report.tokens, 'token')}, {report.seconds:.1f} s", "dim")
 
 
 def _row_lines(report: TriggerReport, row: TriggerResult, terminal: Terminal) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from metier.values import dataclass
 
-__all__ = ["Turn", "TurnKind", "count_tokens", "is_model_path", "loaded_skills", "read_turns"]
+__all__ = ["AgentTurn", "TurnKind", "count_tokens", "is_model_path", "loaded_skills", "read_turns"]
 
 Body = dict[str, Any]  # Any: JSON of a model's API
 _PATHS = ("/messages", "/chat/completions", "/responses", ":generateContent", ":streamGenerateContent")
@@ -30,7 +30,7 @@ class TurnKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class AgentTurn:
     kind: TurnKind
     text: str
     """The words; for a call its arguments as JSON."""
@@ -42,7 +42,7 @@ def is_model_path(path: str) -> bool:
     return path.partition("?")[0].endswith(_PATHS)
 
 
-def read_turns(body: Body) -> tuple[Turn, ...]:
+def read_turns(body: Body) -> tuple[AgentTurn, ...]:
     """Returns the conversation without the system prompt. Parts of an unknown form are left out."""
     if isinstance(body.get("contents"), list):
         return tuple(_gemini(body["contents"]))
@@ -52,7 +52,7 @@ def read_turns(body: Body) -> tuple[Turn, ...]:
     return tuple(_messages(body.get("messages") or []))
 
 
-def loaded_skills(turns: Iterable[Turn], names: Sequence[str]) -> tuple[str, ...]:
+def loaded_skills(turns: Iterable[AgentTurn], names: Sequence[str]) -> tuple[str, ...]:
     """Returns which of these skills were loaded, the first first: by the program's own tool, or by reading SKILL.md."""
     found: dict[str, None] = {}
     for turn in turns:
@@ -71,7 +71,7 @@ def count_tokens(answer: str) -> int:
     return asked + answered
 
 
-def _loads(turn: Turn, name: str) -> bool:
+def _loads(turn: AgentTurn, name: str) -> bool:
     if turn.tool.lower() in _LOADERS:
         try:
             given = json.loads(turn.text)
@@ -83,60 +83,60 @@ def _loads(turn: Turn, name: str) -> bool:
     return f"/{name}/SKILL.md" in turn.text.replace("\\\\", "/")
 
 
-def _messages(messages: Iterable[Any]) -> Iterator[Turn]:
+def _messages(messages: Iterable[Any]) -> Iterator[AgentTurn]:
     """Of Anthropic's messages and OpenAI's chat completions, which differ in the parts of a message."""
     for message in messages:
         if not isinstance(message, dict) or message.get("role") in ("system", "developer"):
             continue
         role, content = message.get("role"), message.get("content")
         if role == "tool":
-            yield Turn(kind=TurnKind.RESULT, text=_words(content))
+            yield AgentTurn(kind=TurnKind.RESULT, text=_words(content))
             continue
         kind = TurnKind.ASSISTANT if role == "assistant" else TurnKind.USER
         for block in content if isinstance(content, list) else [{"type": "text", "text": content or ""}]:
             yield from _block(block, kind)
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
-            yield Turn(kind=TurnKind.CALL, tool=str(function.get("name", "")), text=str(function.get("arguments", "")))
+            yield AgentTurn(kind=TurnKind.CALL, tool=str(function.get("name", "")), text=str(function.get("arguments", "")))
 
 
-def _block(block: Any, kind: TurnKind) -> Iterator[Turn]:
+def _block(block: Any, kind: TurnKind) -> Iterator[AgentTurn]:
     match block.get("type") if isinstance(block, dict) else None:
         case "text":
             if block.get("text"):
-                yield Turn(kind=kind, text=str(block["text"]))
+                yield AgentTurn(kind=kind, text=str(block["text"]))
         case "tool_use":
-            yield Turn(kind=TurnKind.CALL, tool=str(block.get("name", "")), text=_json(block.get("input")))
+            yield AgentTurn(kind=TurnKind.CALL, tool=str(block.get("name", "")), text=_json(block.get("input")))
         case "tool_result":
-            yield Turn(kind=TurnKind.RESULT, text=_words(block.get("content")))
+            yield AgentTurn(kind=TurnKind.RESULT, text=_words(block.get("content")))
 
 
-def _responses(items: Iterable[Any]) -> Iterator[Turn]:
+def _responses(items: Iterable[Any]) -> Iterator[AgentTurn]:
     for item in items:
         if not isinstance(item, dict) or item.get("role") in ("system", "developer"):
             continue
         kind = str(item.get("type") or "message")
         if kind == "message":
             by = TurnKind.ASSISTANT if item.get("role") == "assistant" else TurnKind.USER
-            yield Turn(kind=by, text=_words(item.get("content")))
+            yield AgentTurn(kind=by, text=_words(item.get("content")))
         elif kind.endswith("_call"):
             given = next((item[key] for key in ("arguments", "input", "action") if key in item), "")
             text = given if isinstance(given, str) else _json(given)
-            yield Turn(kind=TurnKind.CALL, tool=str(item.get("name", kind)), text=text)
+            yield AgentTurn(kind=TurnKind.CALL, tool=str(item.get("name", kind)), text=text)
         elif kind.endswith("_call_output"):
-            yield Turn(kind=TurnKind.RESULT, text=_words(item.get("output")))
+            yield AgentTurn(kind=TurnKind.RESULT, text=_words(item.get("output")))
 
 
-def _gemini(contents: Iterable[Any]) -> Iterator[Turn]:
+def _gemini(contents: Iterable[Any]) -> Iterator[AgentTurn]:
     for content in contents:
         kind = TurnKind.ASSISTANT if content.get("role") == "model" else TurnKind.USER
         for part in content.get("parts") or ():
             if call := part.get("functionCall"):
-                yield Turn(kind=TurnKind.CALL, tool=str(call.get("name", "")), text=_json(call.get("args")))
+                yield AgentTurn(kind=TurnKind.CALL, tool=str(call.get("name", "")), text=_json(call.get("args")))
             elif result := part.get("functionResponse"):
-                yield Turn(kind=TurnKind.RESULT, text=_json(result.get("response")))
+                yield AgentTurn(kind=TurnKind.RESULT, text=_json(result.get("response")))
             elif part.get("text") and not part.get("thought"):
-                yield Turn(kind=kind, text=str(part["text"]))
+                yield AgentTurn(kind=kind, text=str(part["text"]))
 
 
 def _words(content: object) -> str:

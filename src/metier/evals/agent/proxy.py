@@ -21,8 +21,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from metier.errors import UnavailableError
 from metier.values import dataclass, field
 
-from .conversation import Turn, count_tokens, is_model_path, loaded_skills, read_turns
-from .recording import NotRecordedError, RecordedAnswer, Recording, request_digest
+from .conversation import AgentTurn, count_tokens, is_model_path, loaded_skills, read_turns
+from .recorded_answers import NotRecordedError, RecordedAnswer, Recording, request_digest
 
 __all__ = ["ModelAccess", "ModelProxy", "SeenRequests"]
 
@@ -70,7 +70,7 @@ class SeenRequests:
     requests: int = 0
     tokens: int = 0
     loaded: tuple[str, ...] = ()
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[AgentTurn, ...] = ()
     """The longest conversation."""
     problem: Exception | None = None
     """The first request that could not be answered."""
@@ -129,7 +129,7 @@ class ModelProxy:
             self._failed(UnavailableError(said, hint="check --model-url, --agent-model and --key-env"))
         return answer
 
-    def _ends_run(self, turns: Sequence[Turn]) -> bool:
+    def _ends_run(self, turns: Sequence[AgentTurn]) -> bool:
         """Notes what the request shows. Returns True if the run needs no more answers."""
         loaded = loaded_skills(turns, self._skills)
         with self._lock:
@@ -146,7 +146,7 @@ class ModelProxy:
         return over or any(ended)
 
     def _ask(
-        self, path: str, headers: dict[str, str], data: bytes, body: dict[str, Any], turns: Sequence[Turn]
+        self, path: str, headers: dict[str, str], data: bytes, body: dict[str, Any], turns: Sequence[AgentTurn]
     ) -> RecordedAnswer:
         has_tools = bool(body.get("tools"))
         model = str(body.get("model") or path.partition("?")[0].rpartition("/")[2].partition(":")[0])

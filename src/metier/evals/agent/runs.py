@@ -24,9 +24,9 @@ from metier.sources import DiskFiles, find_command, replace_bytes
 from metier.spec import OwnFiles
 from metier.values import dataclass
 
-from .conversation import Turn
+from .conversation import AgentTurn
 from .proxy import ModelAccess, ModelProxy, SeenRequests
-from .recording import Recording
+from .recorded_answers import Recording
 
 __all__ = ["AgentAnswer", "AgentRunner", "find_program", "isolation_note"]
 
@@ -35,7 +35,7 @@ _HOME = "/home/user"
 _LARGEST = 1 << 26
 _MOST_OUTPUT = 1 << 20
 _ETC = {
-    "passwd": "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\n",
+    "passwd": "root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\n",
     "group": "root:x:0:\nuser:x:1000:\n",
     "hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
@@ -56,7 +56,7 @@ class AgentAnswer:
     """None if we stopped it."""
     stopped: str = ""
     """`loaded` or `requests` if we stopped it because the answer was known."""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[AgentTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +251,7 @@ def _check(name: str, code: int | None, out: str, err: str, reason: str, seen: S
             raise seen.problem
         raise UnavailableError(f"the model's server did not answer: {seen.problem}", hint="check --model-url")
     if reason == "time":
-        raise UnavailableError(f"{name} took longer than {seconds:g} seconds", hint="allow more with --timeout SECONDS")
+        raise UnavailableError(f"{name} took longer than {seconds:g} s", hint="allow more with --timeout SECONDS")
     if code or not seen.requests:
         last = next((line for line in reversed(printable(err or out).splitlines()) if line.strip()), "it printed nothing")
         what = f"ended with exit code {code}" if code else "asked no model"

@@ -10,7 +10,7 @@ from metier.evals.files import EvalCase
 from metier.evals.run_task import TaskResult, Variant
 from metier.evals.task_workspace import TaskWorkspace
 
-from .conversation import Turn, TurnKind
+from .conversation import AgentTurn, TurnKind
 from .runs import AgentRunner
 
 __all__ = ["AgentTasks"]
@@ -35,6 +35,6 @@ class AgentTasks:
         )  # fmt: skip
 
 
-def _message(turn: Turn) -> dict[str, Any]:  # Any: JSON, as in TaskResult
+def _message(turn: AgentTurn) -> dict[str, Any]:  # Any: JSON, as in TaskResult
     tool = {"tool": turn.tool} if turn.tool else {}
     return {"role": turn.kind.value, **tool, "content": turn.text}

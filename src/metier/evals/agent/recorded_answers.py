@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metier.errors import ConflictError, MetierError, NotFoundError
+from metier.errors import ConflictError, MetierError, NotFoundError, plural
 from metier.sources import replace_bytes
 from metier.values import dataclass
 
-from .conversation import Turn, TurnKind
+from .conversation import AgentTurn, TurnKind
 
 __all__ = ["NotRecordedError", "RecordedAnswer", "Recording", "open_recording", "request_digest", "start_recording"]
 
@@ -67,7 +67,7 @@ class RecordedAnswer:
         return {"status": self.status, "content_type": self.content_type, "body": self.body}
 
 
-def request_digest(model: str, turns: Sequence[Turn], *, scope: str, has_tools: bool, home: str = "") -> str:
+def request_digest(model: str, turns: Sequence[AgentTurn], *, scope: str, has_tools: bool, home: str = "") -> str:
     """Returns the digest of a request. `scope` stands for the agent and the skills that it was offered."""
     spoken = [(turn.kind.value, turn.tool, _stable(turn.text, home)) for turn in turns]
     document = [scope, model, has_tools, [turn for turn in spoken if turn[1] or turn[2]]]
@@ -85,7 +85,7 @@ class Recording:
         self._given: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def add(self, digest: str, turns: Sequence[Turn], answer: RecordedAnswer) -> None:
+    def add(self, digest: str, turns: Sequence[AgentTurn], answer: RecordedAnswer) -> None:
         with self._lock:
             if self._about is not None:
                 os.makedirs(os.path.join(self.folder, "answers"), exist_ok=True)
@@ -95,7 +95,7 @@ class Recording:
             document["answers"].append(answer.data())
             _write(self._file(digest), document, self.folder)
 
-    def next(self, digest: str, turns: Sequence[Turn], *, has_tools: bool) -> RecordedAnswer:
+    def next(self, digest: str, turns: Sequence[AgentTurn], *, has_tools: bool) -> RecordedAnswer:
         """Returns the next answer to a request. NotRecordedError if there is none.
 
         Side requests without tools, such as one for a title, may come more often than before: the last answer is repeated.
@@ -109,7 +109,11 @@ class Recording:
             place = min(place, len(answers) - 1)
         if place < len(answers):
             return RecordedAnswer(**answers[place])
-        why = f"has {len(answers)} answers to this request, and it was asked again" if answers else "has no answer to a request"
+        why = (
+            f"has {plural(len(answers), 'answer')} to this request, and it was asked again"
+            if answers
+            else "has no answer to a request"
+        )
         raise NotRecordedError(
             f"{self.folder} {why}: {_shown(turns)!r}",
             hint="the skill, its evals or the program changed, or --runs is larger: record it again with --record DIR",
@@ -160,11 +164,11 @@ def _stable(text: str, home: str) -> str:
     return " ".join(text.split())
 
 
-def _shown(turns: Sequence[Turn]) -> str:
+def _shown(turns: Sequence[AgentTurn]) -> str:
     asked = next((turn for turn in reversed(turns) if turn.kind is TurnKind.USER and _stable(turn.text, "")), None)
     text = _stable(asked.text, "") if asked else ""
     calls = sum(turn.kind is TurnKind.CALL for turn in turns)
-    return text[:_LONGEST_SHOWN] + (f" (after {calls} tool calls)" if calls else "")
+    return text[:_LONGEST_SHOWN] + (f" (after {plural(calls, 'tool call')})" if calls else "")
 
 
 def _write(file: str, document: object, inside: str) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from metier.errors import ConflictError, NotFoundError
 from metier.evals import NotRecordedError, open_recording, start_recording
-from metier.evals.agent.conversation import Turn, TurnKind, count_tokens, loaded_skills, read_turns
-from metier.evals.agent.recording import RecordedAnswer, request_digest
+from metier.evals.agent.conversation import AgentTurn, TurnKind, count_tokens, loaded_skills, read_turns
+from metier.evals.agent.recorded_answers import RecordedAnswer, request_digest
 
 
-def user(text: str) -> Turn:
-    return Turn(kind=TurnKind.USER, text=text)
+def user(text: str) -> AgentTurn:
+    return AgentTurn(kind=TurnKind.USER, text=text)
 
 
 def digest(text: str, *, scope: str = "a", model: str = "m") -> str:
