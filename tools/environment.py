@@ -20,7 +20,7 @@ OLDEST_PYTHON = (3, 11)
 # Each command that tests start, and the Debian package that provides it.
 SYSTEM_PACKAGES = {
     "git": "git", "less": "less", "bwrap": "bubblewrap", "setpriv": "util-linux", "chromium": "chromium", "tmux": "tmux",
-    "zip": "zip", "podman": "podman", "runc": "runc",
+    "zip": "zip", "podman": "podman", "runc": "runc", "rg": "ripgrep",
 }  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from adapters.claude_suites import ClaudeFiles
 from metier.adapters import Skills
 from metier.adapters.claude import SkillsWorkspace, with_skills
 from metier.errors import UsageError
-from metier.runtime import Permissions, Policy, PolicyVerdict, SessionServices
+from metier.runtime import Permissions, Policy, SessionServices
 from metier.testing import skill_folder
 from metier.testing.adapters import Mode
 from metier.testing.model import says
@@ -57,38 +56,6 @@ def test_what_an_active_skill_asks_for_and_the_policy_allows_is_allowed(root: Pa
         assert asked(options, "Bash", command=f"{run}; id") != "allow"
         assert asked(options, "Bash", command="rm -rf /") != "allow"
         assert asked(options, "WebFetch", url="https://example.org") != "allow", "the policy does not allow it"
-
-
-def test_an_active_skill_may_run_its_own_scripts_as_its_allowed_tools_say(root: Path) -> None:
-    skill_folder(root, "quiet", files={"scripts/draw.py": "print('drew')\n"})
-    with SkillsWorkspace(root) as workspace:
-        options = workspace.options()
-        script = workspace.files.path_of("chart", "scripts/draw.py")
-        assert "no active skill requests it" in asked(options, "Bash", command=f"python3 {script} Oslo")
-        workspace.session.activate("chart")
-        workspace.session.activate("quiet")
-        assert asked(options, "Bash", command=f"python3 {script} Oslo") == "allow"
-        assert before(options, "Bash", command=f"python3 {script} Oslo") == "none"
-        quiet = workspace.files.path_of("quiet", "scripts/draw.py")
-        for command in (
-            f"python3 {script} Oslo; id", f"python3 -i {script}", f"bash {script}", f"python3 -c x {script}",
-            f"python3 {quiet}", f"python3 {script}/../other.py", "python3 scripts/draw.py", f"X=1 python3 {script}",
-        ):  # fmt: skip
-            assert asked(options, "Bash", command=command) != "allow", command
-        os.chmod(script, 0o600)
-        Path(script).write_text("print('changed')\n")
-        assert asked(options, "Bash", command=f"python3 {script} Oslo") != "allow", "it is no longer the skill's"
-
-
-@pytest.mark.parametrize(
-    "policy", [Policy(scripts=PolicyVerdict.ASK), Policy.of(deny=["Script"]), Policy.of(deny=["Bash(python3:*)"])]
-)
-def test_a_policy_that_does_not_allow_scripts_holds_for_the_hosts_shell_too(root: Path, policy: Policy) -> None:
-    services = SessionServices(permissions=Permissions(policy=policy))
-    with SkillsWorkspace(Skills(metier.discover(root), services=services)) as workspace:
-        workspace.session.activate("chart")
-        script = workspace.files.path_of("chart", "scripts/draw.py")
-        assert asked(workspace.options(), "Bash", command=f"python3 {script}") != "allow"
 
 
 def before(options: ClaudeAgentOptions, tool: str, **given: Any) -> str:
@@ -187,12 +154,7 @@ def test_servers_in_a_file_cannot_be_added_to(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (Policy.of(allow=["Bash(python3:*)"]), "drew Oslo"),
-        (Policy(), "drew Oslo"),
-        (Policy(scripts=PolicyVerdict.ASK), "the owner says no"),
-    ],
+    ("policy", "expected"), [(Policy.of(allow=["Bash(python3:*)"]), "drew Oslo"), (Policy(), "the owner says no")]
 )
 def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_only_what_skill_and_policy_allow(
     tmp_path: Path, policy: Policy, expected: str

@@ -299,3 +299,16 @@ def test_a_loop_gets_the_same_instructions_with_or_without_the_cache(tmp_path: P
     first, second, third = asyncio.run(asked())
     assert first == second == Skills(tmp_path).instructions("ann", request="Draw.")
     assert "Ask for the city first." in third, "what the user activated is read, although the catalog was at hand"
+
+
+def test_general_tools_are_offered_if_they_are_wanted(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/a.txt").write_text("alpha\n")
+    assert "run_command" not in names(Skills(root))
+    skills = Skills(root, general_tools=True, workspace=tmp_path / "work")
+    assert {"list_files", "read_file", "search_files", "write_file", "edit_file", "run_command", "run_code"} <= names(skills)
+    assert "1\talpha" in run_now(skills.call("read_file", {"path": "a.txt"})).text
+    assert {"read_output", "stop_command"} <= {tool.name for tool in skills.static_tools()}
+    with pytest.raises(UsageError):
+        Skills(skills.session(), general_tools=True)
+    skills.session().close()

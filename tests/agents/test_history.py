@@ -12,7 +12,7 @@ from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall,
 
 LONG = ("word," * 400 + " ") * 5
 """About 2,000 tokens, in few chunks."""
-SMALL = {"METIER_ENGINE_CONTEXT_TOKENS": "6000"}
+SMALL = {"METIER_ENGINE_CONTEXT_TOKENS": "6000", "METIER_ENGINE_TOOLS": "false"}
 BODY = "Always sign with *Yours faithfully*.\n"
 
 

@@ -11,7 +11,7 @@ def test_the_policy_is_shown_and_changed(shell: Shell) -> None:
     shell.skill("net")
     assert (
         shell("policy", "show").ok().out
-        == "scripts   allow\nnetwork   ask\ntoolsets  ask\ntools     ask\nsandbox   at least landlock\n"
+        == "scripts   allow\nnetwork   ask\nsecrets   ask\ntoolsets  ask\ntools     ask\nsandbox   at least landlock\n"
     )
     shell("policy", "allow", "Bash(git:*)", "Read").ok()
     shell("policy", "deny", "Read").ok()

@@ -40,7 +40,7 @@ def example_of(key: SettingKey) -> tuple[str, str, Any]:
 
 
 def lines(name: str, value: str) -> str:
-    table, leaf = name.split(".")
+    table, _, leaf = name.rpartition(".")
     return f"# a comment\n\n[{table}]\n{leaf} = {value}\n"
 
 

@@ -48,7 +48,7 @@ def session_over(tmp_path: Path, **parts: str) -> Session:
 
 
 def outcome(**parts: str) -> Outcome:
-    isolation = isolation_at(IsolationLevel.OFF, network=False, abi=0, root=False)
+    isolation = isolation_at(IsolationLevel.OFF, abi=0, root=False)
     files = (OutputFile(path=parts.pop("file", "a"), data=b""),)
     refused = (("b", parts.pop("why", "large")),)
     out, err = parts.get("stdout", ""), parts.get("stderr", "")

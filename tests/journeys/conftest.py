@@ -6,22 +6,28 @@ import contextlib
 import fcntl
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from agent_programs import PROGRAM_FOLDER
 from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
+from package_index import PackageIndex
 from tools.environment import ROOT, child_environment, find_uv
 
-EXTRAS = ("agents", "mcp", "registry")
+OTHER_INSTALLER = ROOT / "tests" / "hosts" / "programs" / "node_modules" / ".bin" / "skills"
+EXTRAS = ("agents", "mcp", "packages", "registry", "secrets")
 
 
 @pytest.fixture(scope="session")
@@ -46,12 +52,39 @@ TOOL_CALLS: dict[str, tuple[str, dict[str, Any]]] = {  # Any: arguments as a mod
     "salutation": ("greet", {"name": "Bob"}),
     "render": ("render-page_render", {"url": "https://example.com"}),
 }
+_TRY = "python3 -c 'from price import total\nprint(total([10, 5]))' | tee result.txt"
+_FINDING = "**major** `price.py:2`: `items[1:]` leaves out the first item; `total([10, 5])` is 5.\n"
+_STEPS = {
+    "review my change": (
+        calls("run_command", command="git status --short && git diff HEAD"), calls("read_file", path="price.py"),
+        calls("run_command", command=_TRY), calls("write_file", path="review.md", content=_FINDING),
+        says("One major finding: the first item is free. See review.md."),
+    ),
+    "write the minutes": (
+        calls("read_file", path="notes.txt"),
+        calls("write_file", path="minutes.md", content="# Minutes\nAda and Bob. Ship on Friday: Ada. Tests: Bob.\n"),
+        says("The minutes are in minutes.md."),
+    ),
+    "plot the monthly sales": (
+        calls("data-analysis_analyze", command="summary", file="sales.csv"),
+        calls("data-analysis_analyze", command="chart", file="sales.csv", kind="line", x="month", y=["sales"],
+              output="sales.svg"),
+        says("Sales fell in March. The chart is sales.svg."),
+    ),
+}  # fmt: skip
 
 
 def _answer(request: ModelRequest) -> ModelAnswer:
+<<<<<<< HEAD
     """Calls the tool that the message is about, tells an endless story, and else repeats the message."""
     if "tax return" in request.user and "Skill" in request.tools:
         return says("Done.") if request.results else calls("Skill", skill="tax-forms")
+=======
+    """Follows the steps of a request, or calls the tool that it is about; tells an endless story; else repeats the message."""
+    for words, steps in _STEPS.items():
+        if words in request.user:
+            return steps[len(request.results)]
+>>>>>>> main
     for word, (tool, arguments) in TOOL_CALLS.items():
         if word in request.user and tool in request.tools and request.body["messages"][-1]["role"] == "user":
             return calls(tool, **arguments)
@@ -67,6 +100,35 @@ def model() -> Iterator[ModelServer]:
         yield server
 
 
+class _Forecast(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_known = self.headers.get("Authorization") == "Bearer journey-key-5309"
+        self.send_response(200 if is_known else 401)
+        self.end_headers()
+        self.wfile.write(b"Sunny, 24 degrees" if is_known else b"who are you?")
+
+    def log_message(self, *_: object) -> None:
+        """Keeps the output of the tests clean."""
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Two services over TLS that want a key; journeys have their addresses in API_HOST and OTHER_HOST."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Forecast) for _ in range(2)]
+    for server in servers:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    names = {name: f"localhost:{server.server_port}" for name, server in zip(("API_HOST", "OTHER_HOST"), servers, strict=True)}
+    yield {**names, "API_CERTIFICATES": str(tmp_path / "authority.pem")}
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture(scope="session")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The variables that lead to the journeys' own internet."""
@@ -75,10 +137,32 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
+<<<<<<< HEAD
 def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -> Iterator[ShellTerminal]:
     with open_terminal(
         installed_program, {"MODEL_URL": model.url, "PROGRAMS": str(PROGRAM_FOLDER), "NO_COLOR": "1", **web}
     ) as shell:
+=======
+def index() -> Iterator[PackageIndex]:
+    """An index and a registry of packages; journeys have its address in INDEX_URL, and stop it with $INDEX_URL/stop."""
+    with PackageIndex() as found:
+        hello = "import shout\ndef hello(name): return shout.loud(f'hello {name}')\n"
+        found.add_wheel("greeting", "1.0", {"greeting.py": hello}, requires=["shout"], license="Apache-2.0")
+        found.add_wheel("shout", "2.1", {"shout.py": "def loud(text): return text.upper() + '!'\n"})
+        found.add_wheel("whisper", "0.3", {"whisper.py": "def soft(text): return text.lower()\n"})
+        found.add_tarball("brackets", "1.0.0", {"index.js": "module.exports = (x) => `<${x}>`;"}, license="ISC")
+        yield found
+
+
+@pytest.fixture
+def terminal(
+    installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex
+) -> Iterator[ShellTerminal]:
+    # The journeys' internet is a proxy; the index is on loopback.
+    packages = {"INDEX_URL": index.url, **index.variables, "no_proxy": "127.0.0.1"}
+    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", **web, **api, **packages}
+    with open_terminal(installed_program, variables) as shell:
+>>>>>>> main
         yield shell
 
 
@@ -93,12 +177,16 @@ def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int =
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
     (tools / "metier").symlink_to(program / "metier")
+    if OTHER_INSTALLER.exists():
+        (tools / "skills").symlink_to(OTHER_INSTALLER)
     environment = {
         "HOME": str(home),
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
         "EDITOR": "true",
+        # The keyring of the machine is not the journey's.
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         # The terminal of a test does not answer where its cursor is.
         "PROMPT_TOOLKIT_NO_CPR": "1",
         "GIT_AUTHOR_NAME": "Ada",

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import MCPError
+from mcp import Client, MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ToolsListChanged
 from mcp_types import BlobResourceContents, TextContent, TextResourceContents
 
-from builders import write_skill
+from builders import app_in, write_skill
 from mcp_servers import Anything, ask, home_skills, run, serving
+from metier.mcp import SkillServer
 from metier.mcp.published_skill import EXTENSION
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -398,3 +399,30 @@ def test_a_read_after_an_edit_gives_the_new_bytes_and_get_their_digest(tmp_path:
             assert entry["resources"][0]["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
 
     run(main())
+
+
+def test_general_tools_are_served_only_if_wanted_and_change_the_folder_only_if_the_policy_allows(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.txt").write_text("alpha\n")
+
+    async def names_and_output(**variables: str) -> tuple[set[str], str]:
+        app = app_in(tmp_path, variables=variables)
+        write = variables.get("METIER_POLICY_WORKSPACE_WRITE") == "allow"
+        workspace = app.workspaces.open(str(folder), write=write)
+        watcher, open_session = app.sessions.skill_watcher(scripts=False, general_tools=True, workspace=workspace)
+        async with watcher, Client(SkillServer(watcher, open_session).server, mode="auto", cache=None) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            reply = await client.call_tool("run_command", {"command": "cat a.txt; echo beta > a.txt"})
+        workspace.close()
+        return names, text_of(reply)
+
+    names, output = run(names_and_output())
+    assert {"list_files", "read_file", "search_files", "run_command", "run_code", "read_output", "stop_command"} <= names
+    assert "write_file" not in names
+    assert "alpha" in output and (folder / "a.txt").read_text() == "alpha\n"
+    names, output = run(names_and_output(METIER_POLICY_WORKSPACE_WRITE="allow"))
+    assert {"write_file", "edit_file"} <= names
+    assert (folder / "a.txt").read_text() == "beta\n"
+    names, output = run(names_and_output(METIER_POLICY_DENY="Bash(cat:*)"))
+    assert "policy.deny" in output

@@ -33,7 +33,9 @@ MISPLACED_COMMANDS: set[str] = set()
 # A command and its inverse share a file.
 INVERSES = {"disable": "enable", "logout": "login", "unpin": "pin", "unyank": "yank"}
 # A small group is one file.
-SMALL_GROUPS = {"agent skill", "cache", "config", "policy", "registry key", "registry token", "session"}
+SMALL_GROUPS = {
+    "agent skill", "cache", "config", "policy", "registry key", "registry token", "secret", "session", "workspace",
+}  # fmt: skip
 
 # (c), (d) Words in texts that are no command, option or variable of ours.
 FOREIGN_OPTIONS = {"--allow-file"}

@@ -16,7 +16,7 @@ def test_the_limits_are_those_of_the_designs() -> None:
 
 def test_a_run_asks_for_nothing_by_itself() -> None:
     run = ScriptRun(folder="/s", script="scripts/a.py")
-    assert (run.network, run.stdin, run.environment, run.secrets, run.outputs, run.named) == (False, None, {}, {}, (), ())
+    assert (run.hosts, run.stdin, run.environment, run.secrets, run.outputs, run.named) == ((), None, {}, {}, (), ())
 
 
 @pytest.mark.parametrize(("code", "ok"), [(0, True), (1, False), (None, False)])

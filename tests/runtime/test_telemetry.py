@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import metier
-from metier.runtime import EventBus, Session, SessionServices
+from metier.runtime import EventBus, Session, SessionServices, events
 from metier.runtime.telemetry import Telemetry, otlp_telemetry, provider_telemetry
 from metier.testing import FakeRunner, outcome, run_now, skill_folder
 from otlp_collector import Collector
@@ -120,3 +121,18 @@ def test_a_collector_that_is_down_delays_nothing_and_breaks_nothing(tmp_path: Pa
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(Down()))
     run_conversation(provider_telemetry(tracers, MeterProvider()), tmp_path)
+
+
+def test_a_general_tool_is_a_span_with_its_command_only_if_content_is_wanted(collector: Collector) -> None:
+    for content in (False, True):
+        telemetry = otlp_telemetry(collector.endpoint, content=content)
+        telemetry(
+            events.ActionTaken(
+                timestamp=datetime(2026, 1, 1, tzinfo=UTC), tool="run_command", command="cat secret", size=12, exit_code=0,
+                rule="allowed-tools: Bash", duration=0.5, level="namespace",
+            )
+        )  # fmt: skip
+        telemetry.shutdown()
+        span = collector.spans()["run_tool run_command"]
+        assert (span["metier.bytes"], span["process.exit.code"], span["metier.rule"]) == (12, 0, "allowed-tools: Bash")
+        assert span.get("process.command_line") == ("cat secret" if content else None)

@@ -25,7 +25,7 @@ STARTS = {
                            ("b.py", b"# /// script\\n# dependencies = ['x']\\n# ///\\n"), ("b", b"#!/usr/bin/env bun\\n"),
                            ("b", b"#!/usr/bin/env deno\\n")):
             try:
-                Interpreters().command(path, data, network=True)
+                Interpreters().command(path, data)
             except UnavailableError:
                 pass
     """,

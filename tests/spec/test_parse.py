@@ -87,6 +87,8 @@ def test_a_problem_is_reported_at_its_cause(head: str, place: tuple[str, int, in
         ("parameters:\n  x: {type: date}\n", ("SK305", 5, 6)),
         ("dependencies: [Other Skill]\n", ("SK306", 4, 15)),
         ("metadata:\n  requires: ./run\n", ("SK307", 5, 13)),
+        ("metadata:\n  network: https://a.example/x\n", ("SK310", 5, 12)),
+        ("metadata:\n  env: A=b\n", ("SK311", 5, 8)),
     ],
 )
 def test_a_problem_of_an_optional_field_is_reported_at_its_value(extra: str, place: tuple[str, int, int]) -> None:

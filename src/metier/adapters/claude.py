@@ -12,22 +12,13 @@ As files, Claude Code reads the skills directly; hooks tell the session what was
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
 from metier.errors import MetierError, UsageError
-from metier.runtime import (
-    ActivatedBy,
-    PolicyDecision,
-    PolicyVerdict,
-    ResourceRead,
-    Tool,
-    in_thread,
-    parse_patterns,
-    tool_request,
-)
+from metier.runtime import ActivatedBy, PolicyVerdict, ResourceRead, Tool, in_thread, parse_patterns, tool_request
 from metier.spec import SKILL_FILE, is_name
 from metier.values import replace
 
@@ -122,7 +113,7 @@ class SkillsWorkspace:
             argument = _argument(given)
             if tool in _WRITES and self.files.find(argument, cwd=call.get("cwd", "")) is not None:
                 return _decision("deny", "skills are mounted read-only")
-            decision = await in_thread(self._check, tool, argument, call.get("cwd", ""))
+            decision = await in_thread(self.session.permissions.check, tool, argument)
             if decision.verdict is PolicyVerdict.DENY:
                 return _decision("deny", decision.rule)
             # A rule of the policy applies only to what an active skill requests.
@@ -132,21 +123,6 @@ class SkillsWorkspace:
             return {}
 
         return before
-
-    def _check(self, tool: str, argument: str, cwd: str) -> PolicyDecision:
-        decision = self.session.permissions.check(tool, argument)
-        if tool != "Bash" or decision.verdict is not PolicyVerdict.ASK:
-            return decision
-        own = self._check_own_script(tool_request(tool, argument).argv, cwd)
-        return own if own is not None else decision
-
-    def _check_own_script(self, words: Sequence[str], cwd: str) -> PolicyDecision | None:
-        """Decides about a plain command that runs an unchanged script of an active skill. None for any other command."""
-        for place, word in enumerate(words[:3]):
-            name, path = self.files.find(word, cwd=cwd) or ("", "")
-            if name and self.files.is_unchanged(name, path):
-                return self.session.permissions.check_script(name, path, (*words[:place], path, *words[place + 1 :]))
-        return None
 
     async def _after_reading(self, call: Any, _: str | None, __: Any) -> Any:
         notes = [text for name, path in self._read(call) if (text := await in_thread(self._notice, name, path))]
@@ -183,10 +159,10 @@ class SkillsWorkspace:
 
     def _permission_hook(self, own: ClaudeAgentOptions) -> CanUseTool:
         async def can_use_tool(tool: str, given: dict[str, Any], context: ToolPermissionContext) -> Permission:
-            argument, cwd = _argument(given), os.fspath(own.cwd or "")
-            if tool in _READS and self.files.find(argument, cwd=cwd) is not None:
+            argument = _argument(given)
+            if tool in _READS and self.files.find(argument, cwd=os.fspath(own.cwd or "")) is not None:
                 return PermissionResultAllow()
-            decision = await in_thread(self._check, tool, argument, cwd)
+            decision = await in_thread(self.session.permissions.check, tool, argument)
             if decision.verdict is PolicyVerdict.ALLOW:
                 return PermissionResultAllow()
             if decision.verdict is PolicyVerdict.ASK and own.can_use_tool is not None:

@@ -22,6 +22,7 @@ from metier.runtime import (
     SessionServices,
     Tool,
     ToolReply,
+    Workspace,
     call_tool,
     in_thread,
     static_tools,
@@ -29,6 +30,7 @@ from metier.runtime import (
 from metier.selection import Selection, Selector
 from metier.sources import discover
 from metier.spec import Json
+from metier.values import replace
 
 from .prompt import catalog_text, included_instructions, skills_to_include
 
@@ -60,15 +62,18 @@ class Skills:
 
     def __init__(
         self, *skills: Source, services: SessionServices | None = None, options: SessionOptions | None = None,
-        budget: Budget | None = None, auto_select: bool = False,
+        budget: Budget | None = None, auto_select: bool = False, general_tools: bool = False,
+        workspace: Workspace | str | os.PathLike[str] | None = None,
     ) -> None:  # fmt: skip
+        """`general_tools` adds tools for files, commands and code, in the sandbox and in the workspace."""
         self.budget = budget or Budget()
         self.auto_select = auto_select
         self._given = _only_session(skills)
-        if self._given is not None and (services or options):
+        if self._given is not None and (services or options or general_tools or workspace):
             raise UsageError("the session has services and options already", hint="give them to the Session")
         self.catalog = self._given.catalog if self._given else _catalog(skills)
-        self._options = options
+        self._options = replace(options or SessionOptions(), general_tools=True) if general_tools else options
+        self._workspace = workspace
         self._services = services or _default_services(self)
         self._pages: dict[tuple[str, tuple[str, ...]], tuple[Catalog, str]] = {}
         self._selected: dict[str, str] = {}
@@ -91,7 +96,10 @@ class Skills:
         with self._lock:
             session = self._sessions.pop(conversation, None)
             if session is None:
-                session = Session(self.catalog, id=conversation or None, options=self._options, services=self._services)
+                session = Session(
+                    self.catalog, id=conversation or None, options=self._options, services=self._services,
+                    workspace=self._workspace,
+                )  # fmt: skip
             self._sessions[conversation] = session
             if len(self._sessions) > _MOST_OPEN:
                 _, oldest = self._sessions.popitem(last=False)

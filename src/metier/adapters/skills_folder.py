@@ -6,7 +6,6 @@ fast and always up to date, and as writable as its target.
 
 from __future__ import annotations
 
-import filecmp
 import os
 import shutil
 import tempfile
@@ -81,11 +80,6 @@ class SkillsFolder:
                 if real == root or real.startswith(root + os.sep):
                     return name, real[len(root) + 1 :].replace(os.sep, "/")
         return None
-
-    def is_unchanged(self, name: str, path: str) -> bool:
-        """Returns True if a file of a mounted skill is the same as in its source."""
-        mounted, source = os.path.join(self._targets[name], path), os.path.join(self._sources[name], path)
-        return os.path.isfile(mounted) and os.path.isfile(source) and filecmp.cmp(mounted, source, shallow=False)
 
     def close(self) -> None:
         self._remove()

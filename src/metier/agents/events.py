@@ -126,6 +126,8 @@ class ToolCallFinished(Event):
     duration: float = 0.0
     level: str = ""
     """The isolation of the script, if one ran."""
+    summary: str = ""
+    """The result in a few words: `exit code 0, 1,204 bytes`. Empty for tools that have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,6 +172,7 @@ class TurnRun:
         self.emit(
             events.ToolCallFinished, id=call.id, tool=call.tool, text=reply.text, ok=reply.ok, code=reply.code,
             duration=time.perf_counter() - started, level=reply.outcome.isolation.level if reply.outcome else "",
+            summary=reply.summary,
         )  # fmt: skip
         return MessagePart(kind=PartKind.TOOL_RETURN, tool=call.tool, content=reply.text, call_id=call.id)
 

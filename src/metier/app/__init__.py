@@ -16,11 +16,13 @@ if TYPE_CHECKING:
         update_skills,
     )
     from .model_judge import JudgeCase, ModelJudge
+    from .packages import PreparedPackages
 
 __all__ = [
     "App",
     "JudgeCase",
     "ModelJudge",
+    "PreparedPackages",
     "install_skills",
     "publish_skill",
     "remove_skills",
@@ -39,5 +41,6 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
                 "update_skills",
             ),
             "metier.app.model_judge": ("JudgeCase", "ModelJudge"),
+            "metier.app.packages": ("PreparedPackages",),
         },
     )  # fmt: skip

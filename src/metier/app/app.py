@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
     from .conversations import Conversations
     from .installation import Installation
+    from .packages import Packages
     from .registries import Registries
     from .router import Router
     from .sessions import Sessions
     from .skills import LocalSkills
+    from .workspaces import Workspaces
 
 __all__ = ["App"]
 
@@ -171,8 +173,20 @@ class App:
 
         return Sessions(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            skills=self.skills,
+            skills=self.skills, packages=self.packages,
         )  # fmt: skip
+
+    @cached_property
+    def packages(self) -> Packages:
+        from .packages import Packages
+
+        return Packages(paths=self.paths, environment=self.environment, installation=self.installation)
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        from .workspaces import Workspaces
+
+        return Workspaces(paths=self.paths, settings=self.settings)
 
     @cached_property
     def conversations(self) -> Conversations:

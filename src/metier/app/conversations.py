@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from metier.agents import AgentEngine, AgentStore, ConversationStore
     from metier.config import Settings
     from metier.models import ModelChoice
-    from metier.runtime import ApprovalHook
+    from metier.runtime import ApprovalHook, Workspace
 
     from .installation import Installation
     from .paths import Paths
@@ -61,7 +61,7 @@ class Conversations:
     def engine(
         self, id: str | None = None, *, agent: str = "", model: str | None = None, approve: ApprovalHook | None = None,  # noqa: A002
         variables: Mapping[str, str] | None = None, kept: bool = True, reload_skills: bool = False,
-        parameters: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str] | None = None, workspace: Workspace | None = None,
     ) -> AgentEngine:  # fmt: skip
         """Opens a conversation, with the agent of that name if one is given; an existing one is resumed by its id.
 
@@ -72,7 +72,7 @@ class Conversations:
 
         return build_engine(
             self, id, agent=agent, model=model, approve=approve, variables=variables, kept=kept, reload_skills=reload_skills,
-            parameters=parameters,
+            parameters=parameters, workspace=workspace,
         )  # fmt: skip
 
     def resolve(self, ref: str) -> tuple[str, ...]:

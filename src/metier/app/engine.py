@@ -15,7 +15,7 @@ from metier.errors import MetierError
 from metier.values import replace
 
 if TYPE_CHECKING:
-    from metier.runtime import ApprovalHook
+    from metier.runtime import ApprovalHook, Workspace
 
     from .conversations import Conversations
 
@@ -32,6 +32,7 @@ class _Selection(StrEnum):
 def build_engine(
     conversations: Conversations, id: str | None, *, agent: str, model: str | None, approve: ApprovalHook | None,  # noqa: A002
     variables: Mapping[str, str] | None, kept: bool, reload_skills: bool, parameters: Mapping[str, str] | None,
+    workspace: Workspace | None = None,
 ) -> AgentEngine:  # fmt: skip
     version = conversations.agents.get(agent) if agent else None
     plan = version.agent if version else None
@@ -42,7 +43,11 @@ def build_engine(
         choice = conversations.model(model)
     options = _options(conversations, version, model=choice.name if choice else "", variables=variables)
     return AgentEngine(
-        conversations.sessions.open(id, approve=approve, kept=kept, only=only, parameters=parameters), model=choice,
+        conversations.sessions.open(
+            id, approve=approve, kept=kept, only=only, parameters=parameters, workspace=workspace,
+            general_tools=conversations.settings.boolean("engine.tools") and not conversations.sessions.uses_containers,
+        ),
+        model=choice,
         conversations=conversations.store if kept else None,
         options=replace(options, warnings=warnings, reload_skills=reload_skills),
     )  # fmt: skip

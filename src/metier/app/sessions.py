@@ -19,14 +19,18 @@ if TYPE_CHECKING:
         Interpreters,
         Permissions,
         Runner,
+        SecretStore,
         Session,
         SessionOptions,
         SessionServices,
         SkillSelector,
         SqliteSessionStore,
         Telemetry,
+        Tool,
+        Workspace,
     )
 
+    from .packages import Packages
     from .paths import Paths
     from .skills import LocalSkills
 
@@ -41,6 +45,7 @@ class Sessions:
     settings: Settings
     environment: Mapping[str, str]
     skills: LocalSkills
+    packages: Packages
 
     @cached_property
     def store(self) -> SqliteSessionStore:
@@ -65,6 +70,17 @@ class Sessions:
 
         return FileApprovals(self.paths.at("approvals.json"))
 
+    @cached_property
+    def secrets(self) -> SecretStore:
+        from metier.config import one_of
+        from metier.runtime import SecretStore, VaultKind
+
+        passphrase = self.environment.get("METIER_SECRETS_PASSPHRASE")
+        ask = (lambda _: passphrase) if passphrase else _ask_passphrase()
+        is_auto = self.settings["secrets.store"].value == "auto"
+        kind = None if is_auto else one_of(self.settings, "secrets.store", VaultKind)
+        return SecretStore(self.paths.at("secrets.json"), kind=kind, ask=ask)
+
     def permissions(self, approve: ApprovalHook | None = None) -> Permissions:
         """Returns what the user allows. `approve` decides the rest; without it the rest is refused."""
         import os
@@ -75,8 +91,10 @@ class Sessions:
 
         settings = self.settings
         verdicts = {
-            name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools")
+            name: one_of(settings, f"policy.{name}", PolicyVerdict)
+            for name in ("scripts", "network", "secrets", "toolsets", "tools", "packages")
         }
+        verdicts["workspace_write"] = one_of(settings, "policy.workspace.write", PolicyVerdict)
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
         return Permissions(
             policy=Policy(allow=allow, deny=deny, **verdicts), approvals=self.approvals, approve=approve,
@@ -110,11 +128,18 @@ class Sessions:
     def runner(self) -> Runner | ContainerRunner:
         return self.runner_with(None)
 
-    def runner_with(self, interpreters: Interpreters | None) -> Runner | ContainerRunner:
+    @property
+    def uses_containers(self) -> bool:
+        """Returns True if scripts run in containers, which have no workspace and run no general tools."""
         from metier.config import one_of
-        from metier.runtime import IsolationLevel, Runner, RunnerKind
+        from metier.runtime import RunnerKind
 
-        if one_of(self.settings, "sandbox.runner", RunnerKind) is RunnerKind.CONTAINER:
+        return one_of(self.settings, "sandbox.runner", RunnerKind) is RunnerKind.CONTAINER
+
+    def runner_with(self, interpreters: Interpreters | None) -> Runner | ContainerRunner:
+        from metier.runtime import IsolationLevel, Runner
+
+        if self.uses_containers:
             return self.container_runner(interpreters)
         runner = Runner(interpreters=interpreters)
         require = self.options().limits.require
@@ -146,6 +171,7 @@ class Sessions:
     def open(
         self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
         only: Container[str] | None = None, catalog: Catalog | None = None, parameters: Mapping[str, str] | None = None,
+        workspace: Workspace | None = None, general_tools: bool = False,
     ) -> Session:  # fmt: skip
         """Opens a session over the skills, over `only` some, or over another catalog. A kept one can be resumed by its id."""
         from metier.runtime import Session
@@ -170,11 +196,19 @@ class Sessions:
             open_selector=open_selector,
             current_catalog=lambda: view(skills.refresh() if catalog is None else catalog),
         )
-        options = replace(self.options(), given_parameters=dict(parameters or {}))
-        return Session(view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services)
+        options = replace(self.options(), given_parameters=dict(parameters or {}), general_tools=general_tools)
+        return Session(
+            view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services, workspace=workspace
+        )
 
-    def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
-        """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""
+    def skill_watcher(
+        self, *, scripts: bool, general_tools: bool = False, workspace: Workspace | None = None
+    ) -> tuple[SkillWatcher, OpenSession]:
+        """Returns what an MCP server serves: skills kept current while it runs, and sessions over them.
+
+        With `general_tools`, it also serves those, in the workspace. The user who starts the server so agrees to them, and the
+        client asks before a call; so `policy.tools = "ask"` allows them. Deny patterns still count.
+        """
         from metier.mcp import SkillWatcher
         from metier.runtime import Session
 
@@ -191,7 +225,26 @@ class Sessions:
             services = self._services(None, kept=False, open_selector=open_selector)
             return Session(catalog, options=self.options(), services=services)
 
-        return SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts), open_session
+        general = self._served_general_tools(open_selector, workspace) if general_tools else ()
+        watcher = SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts, general=general)
+        return watcher, open_session
+
+    def _served_general_tools(
+        self, open_selector: Callable[[Catalog], SkillSelector], workspace: Workspace | None
+    ) -> tuple[Tool, ...]:
+        from metier.catalog import Catalog
+        from metier.mcp import served_general_tools
+        from metier.runtime import PolicyVerdict, Session
+
+        services = self._services(None, kept=False, open_selector=open_selector)
+        permissions = services.permissions
+        if permissions.policy.tools is PolicyVerdict.ASK:
+            permissions = replace(permissions, policy=replace(permissions.policy, tools=PolicyVerdict.ALLOW))
+        session = Session(
+            Catalog(), workspace=workspace, options=replace(self.options(), general_tools=True),
+            services=replace(services, permissions=permissions),
+        )  # fmt: skip
+        return served_general_tools(session)
 
     def _services(
         self, approve: ApprovalHook | None, *, kept: bool, open_selector: Callable[[Catalog], SkillSelector],
@@ -210,4 +263,25 @@ class Sessions:
             open_selector=open_selector,
             current_catalog=current_catalog,
             remote_files=lambda entry: self.skills.remote_servers.files(entry),
+            secrets=self.secrets,
+            packages=self.packages,
         )
+
+
+def _ask_passphrase() -> Callable[[bool], str] | None:
+    """Returns a function that asks at the terminal; None without one."""
+    import sys
+    from getpass import getpass
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+
+    def ask(is_new: bool) -> str:
+        from metier.errors import UsageError
+
+        typed = getpass("New passphrase for your secrets: " if is_new else "Passphrase of your secrets: ")
+        if is_new and (not typed or typed != getpass("The same again: ")):
+            raise UsageError("the passphrases differ, or are empty", hint="run the command again")
+        return typed
+
+    return ask

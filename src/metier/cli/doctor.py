@@ -7,18 +7,20 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import click
 
 from metier import __version__
 from metier.app import App
-from metier.catalog import State
+from metier.catalog import Source, State
 from metier.errors import MetierError
-from metier.install import Leftover, ScopeLevel, find_leftovers
+from metier.install import NPM_HINT, UV_HINT, Leftover, ScopeLevel, find_leftovers
 from metier.install import repair as repair_scope
-from metier.runtime import check_health
+from metier.runtime import check_health, needed_variables
 from metier.sources import open_cache
+from metier.spec import PackageEcosystem, load
 from metier.values import dataclass
 
 from .core.dispatch import command
@@ -31,6 +33,8 @@ from .skill.show import missing_for
 
 __all__ = ["doctor"]
 
+_MOST_MISSING = 10
+_MOST_READ = 300
 _TOOLS = {"git": "to install skills from repositories"}
 
 
@@ -87,10 +91,11 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
         yield DoctorCheck("settings", "ok", f"{changed} changed from the default; `metier config show` lists all")
     yield _cache(app)
     try:
-        yield from (*_skills(app), *_installed(app), _project(app))
+        yield from (*_skills(app), *_installed(app), *_packages(app), _project(app))
     except MetierError as error:
         yield DoctorCheck("skills", "error", str(error), error.hint)
     yield from _running(app)
+    yield from _secrets(app)
     yield from _own_registry(app, all_archives=all_archives)
     yield from (DoctorCheck(*found) for found in check_services(app))
     for tool, purpose in _TOOLS.items():
@@ -112,6 +117,37 @@ def _running(app: App) -> Iterator[DoctorCheck]:
             yield DoctorCheck(found.name, found.level, found.text, found.hint)
     except MetierError as error:
         yield DoctorCheck("running", "error", str(error), error.hint)
+
+
+def _secrets(app: App) -> Iterator[DoctorCheck]:
+    """Checks the stored secrets, and finds skills whose scripts need others."""
+    try:
+        stored = app.sessions.secrets.all()
+        missing = list(islice(_missing_secrets(app), _MOST_MISSING + 1))
+    except MetierError as error:
+        yield DoctorCheck("secrets", "error", str(error), error.hint)
+        return
+    if stored:
+        yield DoctorCheck("secrets", "ok", f"{plural(len(stored), 'secret')} stored; `metier secret list` names them")
+    for skill, name in missing[:_MOST_MISSING]:
+        yield DoctorCheck(
+            "secrets", "warning", f"{skill} needs {name}, which is not stored", f"`metier secret set {name} --skill {skill}`"
+        )
+    if len(missing) > _MOST_MISSING:
+        yield DoctorCheck("secrets", "warning", "more skills need secrets; `metier skill show NAME` names those of one")
+
+
+def _missing_secrets(app: App) -> Iterator[tuple[str, str]]:
+    local = [entry for entry in app.catalog.entries if entry.state is State.ENABLED and entry.source is not Source.MCP]
+    for entry in local[:_MOST_READ]:
+        try:
+            skill = load(app.skills.files_of(entry, offline=True), folder=entry.folder.rpartition("/")[2])
+            needed = needed_variables(skill)
+        except MetierError:
+            continue  # other checks report it
+        for each in needed:
+            if app.sessions.secrets.find(entry.name, each.name) is None:
+                yield entry.name, each.name
 
 
 def _own_registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
@@ -148,6 +184,33 @@ def _installed(app: App) -> Iterator[DoctorCheck]:
             continue
         if locked:
             yield DoctorCheck("installed", "ok", f"{locked} in {store.scope.lock_file}; `metier skill verify` checks them")
+
+
+def _packages(app: App) -> Iterator[DoctorCheck]:
+    """Checks the packages that scripts declare, and the programs that fetch them."""
+    kinds: set[PackageEcosystem] = set()
+    ready = 0
+    for entry in app.catalog:
+        if entry.source is Source.MCP:
+            continue
+        try:
+            statuses = app.packages.skills.status(entry.folder)
+        except MetierError as error:
+            yield DoctorCheck("packages", "warning", f"{entry.name}: {error}", error.hint)
+            continue
+        kinds |= {one.declared.kind for one in statuses}
+        ready += sum(one.environment is not None for one in statuses)
+        if missing := [one for one in statuses if one.environment is None]:
+            wanted = ", ".join(missing[0].declared.requirements[:5])
+            text = missing[0].problem or f"{missing[0].declared.path} needs packages that are not prepared ({wanted})"
+            yield DoctorCheck("packages", "warning", f"{entry.name}: {text}", f"run `metier skill prepare {entry.name}`")
+    if ready:
+        yield DoctorCheck("packages", "ok", f"{plural(ready, 'environment')} prepared in {app.packages.cache.folder}")
+    programs = app.packages.skills.programs
+    if PackageEcosystem.PYTHON in kinds and programs.find_uv() is None:
+        yield DoctorCheck("uv", "warning", "not found; needed for packages of Python scripts", UV_HINT)
+    if PackageEcosystem.NPM in kinds and programs.find("npm") is None:
+        yield DoctorCheck("npm", "warning", "not found; needed for packages of Node scripts", NPM_HINT)
 
 
 def _home(app: App) -> DoctorCheck:

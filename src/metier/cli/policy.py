@@ -12,8 +12,9 @@ from metier.app import App
 from metier.catalog import Source
 from metier.config import KEYS, change_list
 from metier.errors import MetierError, RefusedError, UsageError
-from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, approval_digest
+from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, approval_digest, is_secret_name
 from metier.sources import DiskFiles
+from metier.spec import parse_host
 
 from .core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
 from .core.dispatch import command
@@ -23,7 +24,7 @@ from .core.terminal import Terminal, one_line, pad, plural
 
 __all__ = ["allow", "ask_on_terminal", "deny", "show"]
 
-_DEFAULTS = ("scripts", "network", "toolsets", "tools")
+_DEFAULTS = ("scripts", "network", "secrets", "toolsets", "tools")
 
 
 @command("policy", "show")
@@ -68,9 +69,10 @@ def show(app: App) -> Result:
 def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     """Allow tool patterns for all skills that request them, or for one skill.
 
-    A pattern is Read, Bash(git status), Bash(git add:*), Script(scripts/*), Network or Toolset.
+    A pattern is Read, Bash(git status), Bash(git add:*), Script(scripts/*), Network(api.example.com), Secret(API_KEY) or
+    Toolset.
     """
-    parsed = [str(ToolPattern.parse(pattern)) for pattern in patterns]
+    parsed = [str(_parse(pattern)) for pattern in patterns]
     if skill:
         digest = _digest(app, entry_named(app, skill).name)
         if not digest:
@@ -93,7 +95,7 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
 @click.option("--skill", help="Remove approvals of this skill; all of them without PATTERN.")
 def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     """Forbid tool patterns for all skills, or remove approvals of one skill."""
-    parsed = [str(ToolPattern.parse(pattern)) for pattern in patterns]
+    parsed = [str(_parse(pattern)) for pattern in patterns]
     if skill:
         removed = app.sessions.approvals.remove(skill, parsed)
         line = f"Removed {plural(removed, 'approval')} of {skill}"
@@ -103,6 +105,21 @@ def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     change_list(app.paths.config_file, KEYS["policy.allow"], remove=parsed)
     change_list(app.paths.config_file, KEYS["policy.deny"], add=parsed)
     return Result(data={"denied": parsed}, lines=lambda _: (one_line(f"Denied: {', '.join(parsed)}"),))
+
+
+def _parse(text: str) -> ToolPattern:
+    """Parses a pattern. Raises UsageError for a host that is none, and for variables, which are no tools."""
+    pattern = ToolPattern.parse(text)
+    argument = pattern.argument or ""
+    if pattern.tool.casefold() in ("env", "environment", "variable"):
+        name = argument or "NAME"
+        other = "" if is_secret_name(name) else f", or `metier config set sandbox.environment {name}`"
+        raise UsageError(f"{pattern.tool} is not a tool; environment variables are secrets or settings",
+                         hint=f"run `metier secret set {name}`{other}")  # fmt: skip
+    if pattern.tool == "Network" and argument not in ("", "*"):
+        for host in argument.split(","):
+            parse_host(host)
+    return pattern
 
 
 def ask_on_terminal() -> ApprovalHook | None:

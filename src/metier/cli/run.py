@@ -12,6 +12,7 @@ import click
 from metier.agents import TurnStatus
 from metier.app import App
 from metier.errors import UnavailableError
+from metier.values import replace
 
 from .agent.fields import agent_names, parse_pairs
 from .chat.conversation import Conversation, agent_of, conversation_id
@@ -19,8 +20,10 @@ from .chat.parameters import parameter_option, parse_parameters
 from .chat.preview import preview_lines
 from .chat.record import Listener, TurnRecord
 from .core.dispatch import command
+from .core.questions import can_ask
 from .core.result import Result
-from .core.terminal import one_line
+from .core.terminal import one_line, strip_control_chars
+from .core.workspace import WorkspaceOptions, finish_workspace, open_workspace, workspace_options
 from .skill.select import request_text
 
 __all__ = ["failure", "run"]
@@ -39,6 +42,7 @@ _EXIT_STATUS = {TurnStatus.DONE: 0, TurnStatus.PREVIEW: 0, TurnStatus.LIMITED: 1
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable in the agent's instructions."
 )
+@workspace_options
 def run(
     app: App,
     *,
@@ -50,18 +54,32 @@ def run(
     skills: tuple[str, ...],
     parameters: tuple[str, ...],
     variables: tuple[str, ...],
+    **folder: Any,
 ) -> Result:
     """Run a single request with your skills.
 
     Selects and activates skills, asks the model, runs the tools it calls and prints the answer. `-` reads the request from
     standard input. Without a model the prompt is shown instead. `metier chat --continue` continues the conversation.
+    Scripts work in the workspace, by default the current folder, and their changes are shown before they are applied.
     """
+    # Any: the options of the workspace.
     text = request_text(query)
+    options = WorkspaceOptions(**folder)
     session = conversation_id(app, session_id, latest=latest)
+    workspace, _ = open_workspace(app, options, ask=not click.get_current_context().params["as_json"])
     conversation = Conversation(
         app, agent=agent or agent_of(app, session), model=model, session=session, variables=parse_pairs(variables),
-        parameters=parse_parameters(app, parameters),
+        parameters=parse_parameters(app, parameters), workspace=workspace,
     )  # fmt: skip
+    try:
+        result = _answer(conversation, text, skills)
+        return _with_changes(conversation, result, yes=options.yes)
+    finally:
+        if workspace is not None:
+            workspace.close()
+
+
+def _answer(conversation: Conversation, text: str, skills: Sequence[str]) -> Result:
     record = TurnRecord(text)
     live = sys.stdout.isatty() and not click.get_current_context().params["as_json"]
     listeners: list[Listener] = [record]
@@ -69,6 +87,24 @@ def run(
         listeners.append(_live_view(conversation))
     asyncio.run(_run_turn(conversation, text, skills, listeners))
     return _result(conversation, record, live=live)
+
+
+def _with_changes(conversation: Conversation, result: Result, *, yes: bool) -> Result:
+    if conversation.workspace is None:
+        return replace(result, data={**result.data, "workspace": None})
+    ask = not click.get_current_context().params["as_json"]
+    if result.status == _EXIT_STATUS[TurnStatus.STOPPED]:
+        conversation.workspace.discard()
+    if ask and can_ask() and result.text:
+        # Before the question about what it changed.
+        sys.stdout.write(strip_control_chars(result.text))
+        sys.stdout.flush()
+        result = replace(result, text="")
+    report = finish_workspace(
+        conversation.app, conversation.workspace, conversation.last_session, conversation.last_skills, yes=yes, ask=ask
+    )
+    info = "; ".join(filter(None, (result.info, report.info)))
+    return replace(result, data={**result.data, "workspace": report.data}, notes=(*result.notes, *report.notes), info=info)
 
 
 async def _run_turn(conversation: Conversation, text: str, skills: Sequence[str], listeners: Iterable[Listener]) -> None:

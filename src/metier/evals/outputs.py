@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from metier.catalog import Entry
 from metier.models import ChatModel
-from metier.runtime import Limits, Permissions, ScriptRunner
+from metier.runtime import Limits, PackageProvider, Permissions, ScriptRunner
 from metier.values import dataclass
 
 from .files import EvalCase
@@ -41,6 +41,8 @@ class OutputEval:
     runner: ScriptRunner
     permissions: Permissions
     limits: Limits
+    packages: PackageProvider | None = None
+    """Prepares the packages that the skill's scripts declare."""
     runs: int = 1
     old: Entry | None = None
     """The version to compare with instead of no skill."""
@@ -116,7 +118,7 @@ async def run_outputs(
     async def one(case: EvalCase, variant: Variant, run: int) -> GradedRun:
         task_workspace = TaskWorkspace(
             inputs=inputs[case.name], outputs=results.outputs(case, variant.name, run), runner=evaluation.runner,
-            limits=evaluation.limits,
+            limits=evaluation.limits, packages=evaluation.packages,
         )  # fmt: skip
         result = await evaluation.run(case, variant, task_workspace)
         grades = await grade(case, result.answer, task_workspace, evaluation.model, folder=skill)

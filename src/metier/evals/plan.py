@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from metier.catalog import Catalog, Entry
 from metier.errors import NotFoundError, plural
 from metier.models import ChatModel
-from metier.runtime import Limits, Permissions, ScriptRunner
+from metier.runtime import Limits, PackageMount, PackageProvider, Permissions, ScriptRunner
 from metier.selection import Selector
 from metier.sources import DiskFiles
 from metier.values import dataclass
@@ -63,12 +63,19 @@ class EvalServices:
     """Judges triggers instead of the local ranker, and does the tasks of output evals."""
     test_runner: ScriptRunner | None = None
     """Runs the skills' own tests; default: `runner`."""
+<<<<<<< HEAD
     agent: AgentRunner | None = None
     """An agent program that judges triggers and does tasks; the model then only grades."""
     beside: tuple[Entry, ...] = ()
     """The other skills that the agent can see."""
     at_once: int = 2
     """Agent programs that run at the same time."""
+=======
+    packages: PackageProvider | None = None
+    """Prepares the packages that scripts declare."""
+    prepared: Callable[[str], Sequence[PackageMount]] = lambda _: ()
+    """Returns the prepared packages of the skill in a folder, for its own tests."""
+>>>>>>> main
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +160,11 @@ async def run_evals(plan: EvalPlan, services: EvalServices, *, on_progress: Call
     """Runs trigger evals, tests and output evals, in this order. `on_progress` is called `plan.steps` times."""
     triggers = await _run_triggers(plan, services, on_progress)
     tests = await run_skill_tests(
-        plan.test_files, services.test_runner or services.runner, limits=services.limits, on_progress=lambda _: on_progress()
+        plan.test_files,
+        services.test_runner or services.runner,
+        limits=services.limits,
+        packages=services.prepared,
+        on_progress=lambda _: on_progress(),
     )
     outputs = await _run_outputs(plan, services, on_progress) if services.model or services.agent else []
     ungraded = _ungraded(plan) if services.agent and not services.model else ()
@@ -206,10 +217,15 @@ async def _run_outputs(plan: EvalPlan, services: EvalServices, on_progress: Call
     reports = []
     for entry, cases in plan.cases:
         evaluation = OutputEval(
+<<<<<<< HEAD
             entry=entry, cases=cases, model=services.model, runner=services.runner, permissions=services.permissions,
             runs=options.runs, old=options.baseline, limits=services.limits,
             agent=AgentTasks(services.agent, entry.name, services.beside) if services.agent else None,
             at_once=services.at_once if services.agent else TASKS_AT_ONCE,
+=======
+            entry=entry, cases=cases, model=model, runner=services.runner, permissions=services.permissions,
+            packages=services.packages, runs=options.runs, old=options.baseline, limits=services.limits,
+>>>>>>> main
         )  # fmt: skip
         folder = os.path.join(services.folder, options.workspace or f"{entry.name}-workspace")
         # A folder that the user named may be anywhere; one in the project may not lead out of it.

@@ -77,7 +77,7 @@ def _session(entry: Entry, workspace: TaskWorkspace, permissions: Permissions) -
     """A session that knows this one skill, whether it is installed or not."""
     usable = entry._replace(state=State.ENABLED, reason="")
     catalog = Catalog((usable,), (), {entry.name: usable})
-    services = SessionServices(runner=workspace.around(workspace.runner), permissions=permissions)
+    services = SessionServices(runner=workspace.around(workspace.runner), permissions=permissions, packages=workspace.packages)
     return Session(catalog, services=services, options=replace(SessionOptions(), limits=workspace.limits))
 
 

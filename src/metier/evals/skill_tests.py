@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from metier.errors import MetierError, NotFoundError
-from metier.runtime import Limits, Outcome, ScriptRun, ScriptRunner
+from metier.runtime import Limits, Outcome, PackageMount, ScriptRun, ScriptRunner
 from metier.sources import DiskFiles
 from metier.spec import OwnFiles
 from metier.values import dataclass, field
@@ -91,12 +91,17 @@ def find_skill_tests(skill: str, folder: str) -> tuple[SkillTestFile, ...]:
 
 async def run_skill_tests(
     files: Sequence[SkillTestFile], runner: ScriptRunner, *, limits: Limits | None = None, parallel: int | None = None,
+    packages: Callable[[str], Sequence[PackageMount]] = lambda _: (),
     on_progress: Callable[[Sequence[SkillTestResult]], None] = lambda _: None,
 ) -> tuple[SkillTestResult, ...]:  # fmt: skip
-    """Runs all files in parallel, by default one per processor. `on_progress` is called with the results of each file."""
+    """Runs all files in parallel, by default one per processor. `on_progress` is called with the results of each file.
+
+    `packages` returns the prepared packages of the skill in a folder; tests can import all of them.
+    """
+    mounts = {folder: tuple(packages(folder)) for folder in {file.folder for file in files}}
 
     async def one(file: SkillTestFile) -> Sequence[SkillTestResult]:
-        results = await (_commands if file.steps else _pytest)(file, runner, limits or Limits())
+        results = await (_commands if file.steps else _pytest)(file, runner, limits or Limits(), mounts[file.folder])
         on_progress(results)
         return results
 
@@ -104,9 +109,11 @@ async def run_skill_tests(
     return tuple(result for results in done for result in results)
 
 
-async def _commands(suite: SkillTestFile, runner: ScriptRunner, limits: Limits) -> Sequence[SkillTestResult]:
+async def _commands(
+    suite: SkillTestFile, runner: ScriptRunner, limits: Limits, packages: tuple[PackageMount, ...]
+) -> Sequence[SkillTestResult]:
     plan = {"folder": suite.folder, "commands": [step.command for step in suite.steps]}
-    run = _run("commands", suite, plan, limits)
+    run = _run("commands", suite, plan, limits, packages)
     try:
         outcome = await runner.run(run)
     except MetierError as error:
@@ -128,8 +135,10 @@ def _judge(suite: SkillTestFile, rows: Sequence[dict[str, Any]]) -> Iterable[Ski
         yield made(status=SkillTestStatus.FAILED if wrong else SkillTestStatus.PASSED, seconds=row["seconds"], message=wrong)
 
 
-async def _pytest(suite: SkillTestFile, runner: ScriptRunner, limits: Limits) -> Sequence[SkillTestResult]:
-    run = _run("pytests", suite, {"folder": suite.folder, "file": suite.file}, limits, outputs=("report.json",))
+async def _pytest(
+    suite: SkillTestFile, runner: ScriptRunner, limits: Limits, packages: tuple[PackageMount, ...]
+) -> Sequence[SkillTestResult]:
+    run = _run("pytests", suite, {"folder": suite.folder, "file": suite.file}, limits, packages, outputs=("report.json",))
     try:
         outcome = await runner.run(run)
     except MetierError as error:
@@ -154,10 +163,18 @@ def _report(suite: SkillTestFile, report: dict[str, Any]) -> Iterable[SkillTestR
         yield _broken(suite, f"pytest found no test to run; its exit code is {report['code']}")
 
 
-def _run(script: str, suite: SkillTestFile, plan: dict[str, Any], limits: Limits, **more: Any) -> ScriptRun:  # Any: fields
+def _run(
+    script: str, suite: SkillTestFile, plan: dict[str, Any], limits: Limits, packages: tuple[PackageMount, ...], **more: Any
+) -> ScriptRun:
+    # Any: fields. The packages are inputs, not `packages`: pytest is one of the interpreter's own, which those would replace.
+    paths = {
+        "PYTHONPATH": [mount.folder for mount in packages if not mount.is_node],
+        "NODE_PATH": [f"{mount.folder}/node_modules" for mount in packages if mount.is_node],
+    }
+    plan = {**plan, "paths": {name: folders for name, folders in paths.items() if folders}}
     return ScriptRun(
-        folder=_BENCH, script=f"scripts/{script}.py", stdin=json.dumps(plan).encode(), inputs=(suite.folder,), limits=limits,
-        **more,
+        folder=_BENCH, script=f"scripts/{script}.py", stdin=json.dumps(plan).encode(), limits=limits,
+        inputs=(suite.folder, *(mount.folder for mount in packages)), **more,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from metier.runtime import (
     Limits,
     Outcome,
     OutputFile,
+    PackageProvider,
     Schema,
     ScriptRun,
     ScriptRunner,
@@ -42,6 +43,8 @@ class TaskWorkspace:
     outputs: str
     runner: ScriptRunner
     limits: Limits
+    packages: PackageProvider | None = None
+    """Prepares the packages that the skill's scripts declare."""
 
     def tools(self) -> tuple[Tool, ...]:
         path, text, code = _text("A plain relative path."), _text("The whole content."), _text("Python 3, standard library.")

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from .installation import install, list_source, parse_source_ref, restore_and_install
     from .jsonc import JsoncError, read_jsonc, with_member
     from .lock.lock_file import Lock, LockEntry, Origin
+    from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
+    from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
+    from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
+    from .packages.skill_packages import SkillPackages, SkillPackageStatus, package_changes
     from .prepare import PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
@@ -55,10 +59,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_TARGETS",
+    "NPM_HINT",
+    "UV_HINT",
     "Access",
     "AgentVisibility",
     "AgentsMd",
     "ArchiveFile",
+    "BuiltPackage",
     "CacheSize",
     "Choose",
     "ConfiguredPlugin",
@@ -66,6 +73,8 @@ __all__ = [
     "ConflictAnswer",
     "Cooldown",
     "Edits",
+    "EnvironmentCache",
+    "EnvironmentsSize",
     "FetchProgress",
     "FetchResult",
     "FetchStage",
@@ -94,10 +103,15 @@ __all__ = [
     "LockEntry",
     "LockFetcher",
     "LockVerdict",
+    "LockedPackage",
+    "LockedPackages",
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
     "Origin",
+    "PackageDownloads",
+    "PackageEnvironment",
+    "PackagePrograms",
     "PreparedSkill",
     "Progress",
     "Ref",
@@ -107,7 +121,12 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
+<<<<<<< HEAD
     "SkillHistory",
+=======
+    "SkillPackageStatus",
+    "SkillPackages",
+>>>>>>> main
     "SkillStore",
     "SkillUpdate",
     "SourceList",
@@ -136,6 +155,7 @@ __all__ = [
     "list_source",
     "not_installed",
     "outdated",
+    "package_changes",
     "parse_header",
     "parse_ref",
     "parse_source_ref",
@@ -216,6 +236,10 @@ if not TYPE_CHECKING:
                 "LockEntry",
                 "Origin",
             ),
+            "metier.install.lock.locked_packages": (
+                "LockedPackage",
+                "LockedPackages",
+            ),
             "metier.install.lock.restore": ("restore",),
             "metier.install.lock.verify": (
                 "LockCondition",
@@ -233,6 +257,19 @@ if not TYPE_CHECKING:
                 "InstallOptions",
                 "HiddenSkill",
                 "InstallResult",
+            ),
+            "metier.install.packages.environments": (
+                "BuiltPackage",
+                "PackageEnvironment",
+                "EnvironmentCache",
+                "EnvironmentsSize",
+                "PackageDownloads",
+            ),
+            "metier.install.packages.programs": ("NPM_HINT", "UV_HINT", "PackagePrograms"),
+            "metier.install.packages.skill_packages": (
+                "SkillPackageStatus",
+                "SkillPackages",
+                "package_changes",
             ),
             "metier.install.prepare": (
                 "PreparedSkill",

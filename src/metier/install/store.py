@@ -320,6 +320,8 @@ class SkillStore:
             installed=self._now(),
             asked=skill.entry.asked or (old.asked if old and same else ""),
             pinned=skill.entry.pinned or bool(old and same and old.pinned),
+            # Each names the declaration that it locks, so those that no longer fit are not used.
+            packages=old.packages if old and same else (),
         )
 
     def _only_restores(self, skills: Sequence[PreparedSkill]) -> bool:

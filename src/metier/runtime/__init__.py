@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .database import Database
     from .events import (
         ActionRefused,
+        ActionTaken,
         Event,
         EventBus,
         ResourceRead,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         ToolCalled,
     )
     from .health import HealthCheck, check_health
+    from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace
     from .operations import Operation, OperationKind, Tracer
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
     from .policy.paths import PathContext
@@ -46,14 +48,22 @@ if TYPE_CHECKING:
         PolicyDecision,
         PolicyVerdict,
         Question,
+        Requester,
         parse_patterns,
+        workspace_write_request,
     )
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters
+    from .scripts.packages import PackageMount, PackagePlan, PackageProvider, refuse_denied_packages
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .scripts.script import is_script
+    from .secrets.names import check_secret_name, is_secret_name
+    from .secrets.needs import NeededVariable, needed_variables
+    from .secrets.store import SecretStore
+    from .secrets.stored_secret import MemorySecrets, SecretSource, StoredSecret
+    from .secrets.vaults import VaultKind
     from .session import Session, activated_by
     from .session_options import (
         LazyRunner,
@@ -69,14 +79,24 @@ if TYPE_CHECKING:
     from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
+    from .tools.general.general_tools import general_tools
     from .tools.schema import Schema, object_schema
-    from .tools.script_tools import script_reply
+    from .tools.script_tools import connection_notes, script_reply
     from .tools.session_tools import read_file_text, static_tools
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
     from .usage import Allowance, Budgets, Usage, UsageRow, UsageSummary, summarize_usage
+    from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount, remove_abandoned_layers
 
 _EXPORTS = {
+    "metier.runtime.workspace": (
+        "AppliedChanges",
+        "FileChange",
+        "FileChangeKind",
+        "Workspace",
+        "WorkspaceMount",
+        "remove_abandoned_layers",
+    ),
     "metier.runtime.skill_access": (
         "RemoteFiles",
         "approval_digest",
@@ -97,6 +117,7 @@ _EXPORTS = {
         "SkillDeactivated",
         "Event",
         "ActionRefused",
+        "ActionTaken",
         "ResourceRead",
         "ScriptFinished",
         "ScriptStarted",
@@ -117,6 +138,17 @@ _EXPORTS = {
         "check_argument_limits",
         "check_health",
     ),
+    "metier.runtime.network.connections": (
+        "Connection",
+        "ConnectionDecision",
+        "MaskedSecret",
+        "SecretPlace",
+    ),
+    "metier.runtime.secrets.names": ("check_secret_name", "is_secret_name"),
+    "metier.runtime.secrets.needs": ("NeededVariable", "needed_variables"),
+    "metier.runtime.secrets.store": ("SecretStore",),
+    "metier.runtime.secrets.stored_secret": ("MemorySecrets", "SecretSource", "StoredSecret"),
+    "metier.runtime.secrets.vaults": ("VaultKind",),
     "metier.runtime.policy.approvals": (
         "Approval",
         "Approvals",
@@ -130,14 +162,17 @@ _EXPORTS = {
         "tool_request",
     ),
     "metier.runtime.policy.permissions": (
+        "Requester",
         "ApprovalAnswer",
         "ApprovalHook",
         "PolicyDecision",
         "Permissions",
         "Policy",
         "Question",
+        "Requester",
         "PolicyVerdict",
         "parse_patterns",
+        "workspace_write_request",
     ),
     "metier.runtime.containers.engine": ("ContainerOptions", "EngineKind"),
     "metier.runtime.containers.runner": ("ContainerRunner",),
@@ -156,6 +191,7 @@ _EXPORTS = {
         "write_outputs",
     ),
     "metier.runtime.scripts.interpreters": ("Interpreters",),
+    "metier.runtime.scripts.packages": ("PackageMount", "PackagePlan", "PackageProvider", "refuse_denied_packages"),
     "metier.runtime.scripts.run_script": ("ScriptRequest",),
     "metier.runtime.scripts.runner": ("Runner", "check_argument_limits"),
     "metier.runtime.scripts.script": ("is_script",),
@@ -192,11 +228,12 @@ _EXPORTS = {
         "OverBudgetError",
         "error_text",
     ),
+    "metier.runtime.tools.general.general_tools": ("general_tools",),
     "metier.runtime.tools.schema": (
         "Schema",
         "object_schema",
     ),
-    "metier.runtime.tools.script_tools": ("script_reply",),
+    "metier.runtime.tools.script_tools": ("connection_notes", "script_reply"),
     "metier.runtime.tools.session_tools": (
         "read_file_text",
         "static_tools",
@@ -218,17 +255,21 @@ _EXPORTS = {
 }
 __all__ = [
     "ActionRefused",
+    "ActionTaken",
     "ActivatedBy",
     "Activation",
     "ActivationMode",
     "ActiveSkill",
     "Allowance",
+    "AppliedChanges",
     "Approval",
     "ApprovalAnswer",
     "ApprovalHook",
     "Approvals",
     "BadArgumentsError",
     "Budgets",
+    "Connection",
+    "ConnectionDecision",
     "ContainerOptions",
     "ContainerRunner",
     "Database",
@@ -236,6 +277,8 @@ __all__ = [
     "Event",
     "EventBus",
     "FileApprovals",
+    "FileChange",
+    "FileChangeKind",
     "Guard",
     "HealthCheck",
     "Interpreters",
@@ -244,14 +287,20 @@ __all__ = [
     "LazyRunner",
     "LazySelector",
     "Limits",
+    "MaskedSecret",
     "MemoryApprovals",
+    "MemorySecrets",
     "MemorySessionStore",
+    "NeededVariable",
     "NotActiveError",
     "Operation",
     "OperationKind",
     "Outcome",
     "OutputFile",
     "OverBudgetError",
+    "PackageMount",
+    "PackagePlan",
+    "PackageProvider",
     "PathContext",
     "Permissions",
     "Policy",
@@ -259,6 +308,7 @@ __all__ = [
     "PolicyVerdict",
     "Question",
     "RemoteFiles",
+    "Requester",
     "ResourceRead",
     "Runner",
     "RunnerKind",
@@ -269,6 +319,9 @@ __all__ = [
     "ScriptRun",
     "ScriptRunner",
     "ScriptStarted",
+    "SecretPlace",
+    "SecretSource",
+    "SecretStore",
     "SelectionMade",
     "Session",
     "SessionOptions",
@@ -280,6 +333,7 @@ __all__ = [
     "SkillShadowed",
     "SkillsChanged",
     "SqliteSessionStore",
+    "StoredSecret",
     "StoredSession",
     "Subscriber",
     "Telemetry",
@@ -294,18 +348,26 @@ __all__ = [
     "Usage",
     "UsageRow",
     "UsageSummary",
+    "VaultKind",
+    "Workspace",
+    "WorkspaceMount",
     "activated_by",
     "approval_digest",
     "call_tool",
     "check_argument_limits",
     "check_health",
     "check_output_paths",
+    "check_secret_name",
     "complete_id",
+    "connection_notes",
     "error_reply",
     "error_text",
     "find_session",
+    "general_tools",
     "in_thread",
     "is_script",
+    "is_secret_name",
+    "needed_variables",
     "object_schema",
     "otlp_telemetry",
     "parse_patterns",
@@ -313,11 +375,14 @@ __all__ = [
     "provider_telemetry",
     "read_arguments",
     "read_file_text",
+    "refuse_denied_packages",
+    "remove_abandoned_layers",
     "script_reply",
     "static_tools",
     "summarize_usage",
     "tool_request",
     "wait_for",
+    "workspace_write_request",
     "write_outputs",
 ]
 

@@ -23,6 +23,7 @@ from .operations import Operation, Tracer
 
 __all__ = [
     "ActionRefused",
+    "ActionTaken",
     "Event",
     "EventBus",
     "ResourceRead",
@@ -89,7 +90,8 @@ class ResourceRead(Event):
 class ScriptStarted(Event):
     name: str
     script: str
-    network: bool = False
+    hosts: tuple[str, ...] = ()
+    """Hosts that it may reach."""
     arguments: tuple[str, ...] = ()
     """Content."""
 
@@ -147,6 +149,30 @@ class ActionRefused(Event):
     rule: str = ""
     reason: str = ""
     """The sentence for the user, with a hint. Content."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionTaken(Event):
+    """A general tool has read or changed files of the workspace, or has run a command or code."""
+
+    tool: str
+    name: str = ""
+    """The skill for which it was allowed; empty if none is active."""
+    rule: str = ""
+    """The pattern, setting or approval that allowed it."""
+    paths: tuple[str, ...] = ()
+    """Inside the workspace. Content."""
+    command: str = ""
+    """The command line, or the code. Content."""
+    size: int = 0
+    """Bytes that were read, written or printed."""
+    exit_code: int | None = None
+    """None for a tool that runs no command, and for a command that was stopped."""
+    duration: float = 0.0
+    level: str = ""
+    """The isolation level."""
+    handle: str = ""
+    """Of a command in the background."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

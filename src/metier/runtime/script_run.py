@@ -9,7 +9,10 @@ from collections.abc import Iterable
 from metier.errors import ConflictError
 from metier.values import dataclass, field
 
+from .network.connections import Connection, MaskedSecret
 from .sandbox.isolation import Isolation, IsolationLevel
+from .scripts.packages import PackageMount
+from .workspace.mount import WorkspaceMount
 
 __all__ = ["Limits", "Outcome", "OutputFile", "ScriptRun", "check_output_paths", "printable", "write_outputs"]
 
@@ -46,25 +49,36 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptRun:
-    """One run of one script of a skill."""
+    """One run of one script of a skill, or of a program that is given as bytes."""
 
-    folder: str
-    """Absolute path of the skill's folder."""
+    folder: str = ""
+    """Absolute path of the skill's folder. Empty for a program that belongs to no skill."""
     script: str
-    """Path inside the skill, such as scripts/chart.py."""
+    """Path inside the skill, such as scripts/chart.py. With `code`, only a name; its suffix selects the interpreter."""
+    code: bytes | None = None
+    """The program itself, instead of a file of the skill."""
+    workspace: WorkspaceMount | None = None
+    """The user's folder as this run sees it. The run then starts in it."""
     arguments: tuple[str, ...] = ()
     stdin: bytes | None = None
-    network: bool = False
+    hosts: tuple[str, ...] = ()
+    """Hosts that the script may reach: `api.github.com`, `*.example.org:443`. Empty: no network. Level namespace only."""
     environment: dict[str, str] = field(default_factory=dict)
     """Variables that the user allowed by name. The environment of the caller is never passed on."""
-    secrets: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """The same for variables whose names look like secrets. The caller must have the user's consent."""
+    masked: tuple[MaskedSecret, ...] = ()
+    """Secrets that the script uses and never sees: the proxy puts them into requests to their hosts."""
     named: tuple[str, ...] = ()
     """Files outside scripts/ that the skill declares as scripts."""
     inputs: tuple[str, ...] = ()
     """Absolute paths outside the skill that the script may read, such as the file to analyse."""
     outputs: tuple[str, ...] = ()
     """Files of the scratch folder to return."""
+    packages: PackageMount | None = None
+    """A prepared environment with the packages that the script declares."""
+    log: str = ""
+    """A file that the output is also appended to as it arrives, to read it while the run lasts. Not every runner does."""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -96,6 +110,10 @@ class Outcome:
     """The reason why we stopped it: time, cancel, output, processes, memory or scratch."""
     refused_files: tuple[tuple[str, str], ...] = ()
     """Requested outputs that are not returned, each with the reason."""
+    connections: tuple[Connection, ...] = ()
+    """Connections that the script made or tried to make, in order."""
+    notes: tuple[str, ...] = ()
+    """Hosts and secrets that the skill needs and the run did not get, each with the reason."""
 
     @property
     def ok(self) -> bool:

@@ -6,6 +6,7 @@ store, so another process can resume the session by its id. `tools()` is the par
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import uuid
@@ -48,19 +49,21 @@ from .activation_rows import (
 )
 from .content import SkillContent
 from .operations import Operation
-from .policy.permissions import PolicyDecision, script_tool_request
+from .policy.permissions import PolicyDecision
 from .script_run import Outcome
 from .scripts.availability import checked_scripts, script_warnings
 from .scripts.run_script import ScriptRequest, run_script
-from .scripts.script import SkillScript, script_paths
+from .scripts.script import SkillScript
 from .session_options import LazySelector, SessionOptions, SessionServices, SkillSelector
 from .skill_access import SkillAccess, origin_of
 from .store import SessionRows
 from .tool_errors import NotActiveError
+from .tools.general.command_output import SessionCommands
 from .tools.session_tools import session_tools
 from .tools.tool import Tool
 from .tools.toolsets import SessionToolsets
 from .usage import Usage, UsageMeter
+from .workspace.workspace import Workspace
 
 __all__ = ["Session", "activated_by"]
 
@@ -78,15 +81,23 @@ class Session:
         id: str | None = None,  # noqa: A002
         options: SessionOptions | None = None,
         services: SessionServices | None = None,
+        workspace: Workspace | str | os.PathLike[str] | None = None,
     ) -> None:
         self.id = id or uuid.uuid4().hex[:12]
         self.options = options or SessionOptions()
         self.services = services or SessionServices()
+        self._owns_workspace = not isinstance(workspace, Workspace)
+        self.workspace = workspace if workspace is None or isinstance(workspace, Workspace) else Workspace(workspace)
+        """The user's folder that scripts work in, with the layer that takes their writes."""
         self._meter = UsageMeter(self.services.store)
         self.toolsets = SessionToolsets(
             self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
         )
+        self.commands = SessionCommands()
+        """The output of general tools, and the commands that run in the background."""
         self._used: dict[str, None] = {}
+        self.declined: set[tuple[str, str]] = set()
+        """Requests of skills for hosts and secrets that were not granted: they are asked once in a session."""
         self.selector: SkillSelector | None = self.services.selector
         """Finds skills of the current catalog."""
         self.not_activated: dict[str, str] = {}
@@ -213,8 +224,14 @@ class Session:
         self.services.store.clear(self.id)
 
     def close(self) -> None:
-        """Saves the usage and unloads toolsets. The session can be resumed by its id."""
+        """Saves the usage, unloads toolsets, ends commands in the background, and closes a workspace that was given as a path.
+
+        The session can be resumed by its id.
+        """
+        self.commands.close()
         self._meter.flush()
+        if self.workspace is not None and self._owns_workspace:
+            self.workspace.close()
         self.toolsets.unload_all()
 
     def content(self, name: str) -> str:
@@ -283,12 +300,12 @@ class Session:
         return data
 
     async def run_script(
-        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None, network: bool = False,
-        outputs: Sequence[str] = (), seconds: float | None = None,
+        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None,
+        hosts: Sequence[str] = (), secrets: Sequence[str] = (), outputs: Sequence[str] = (), seconds: float | None = None,
     ) -> Outcome:  # fmt: skip
-        """Run one script of a skill, confined; see `Launch`. Refused unless skill and policy both allow it."""
-        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
-        return await run_script(self, replace(request, outputs=tuple(outputs), seconds=seconds))
+        """Runs one script of a skill in the sandbox; see `ScriptRequest`. Refused unless skill and policy both allow it."""
+        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, hosts=tuple(hosts))
+        return await run_script(self, replace(request, secrets=tuple(secrets), outputs=tuple(outputs), seconds=seconds))
 
     @property
     def permissions(self) -> ToolPermissions:
@@ -462,22 +479,6 @@ class ToolPermissions:
         """Returns allow, ask or deny. `argument` is the command of a shell, else a path or a name."""
         requesters = [self.session.skills.requester(skill) for skill in self.session.active_skills()]
         return self.session.services.permissions.check(tool, argument, skills=requesters)
-
-    def check_script(self, name: str, script: str, words: Sequence[str]) -> PolicyDecision | None:
-        """Returns the decision about a host's command that runs a script of an active skill, such as
-        `python3 scripts/draw.py Oslo`. It is allowed if the skill's `allowed-tools` request it and the policy allows scripts.
-
-        None if the command is another one, or if the skill has no `allowed-tools`.
-        """
-        skill = next((each for each in self.session.active_skills() if each.name == name), None)
-        requester = self.session.skills.requester(skill) if skill is not None else None
-        if skill is None or requester is None or not requester.tools or script not in script_paths(skill, skill.resources()):
-            return None
-        after = words.index(script) + 1 if script in words else len(words)
-        request = script_tool_request(name, script, words[after:])
-        if not any(form.argv == tuple(words) for form in request.also):
-            return None
-        return self.session.services.permissions.decide(request, requester)
 
 
 def _selector_for(catalog: Catalog, former: SkillSelector) -> SkillSelector:

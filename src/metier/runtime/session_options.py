@@ -19,6 +19,8 @@ from .content import MAX_LISTED_FILES
 from .events import EventBus
 from .policy.permissions import Permissions
 from .script_run import Limits, Outcome, ScriptRun
+from .scripts.packages import PackageProvider
+from .secrets.stored_secret import SecretSource
 from .skill_access import OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
 from .usage import Budgets
@@ -86,6 +88,10 @@ class SessionOptions:
     """Up to this number the schema of a tool lists every skill name; above it, the model searches."""
     script_tools: bool = True
     """Offer each script as a tool of its own, besides run_skill_script."""
+    general_tools: bool = False
+    """Offer run_command and run_code, and with a workspace also list_files, read_file, search_files, write_file, edit_file."""
+    background_seconds: float = 600.0
+    """The most that a command in the background may run. It ends with the session in any case."""
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Configured values of parameters, by skill and name."""
     given_parameters: Mapping[str, object] = field(default_factory=dict)
@@ -114,6 +120,10 @@ class SessionServices:
     """Returns the skills as they are on disk now, and the same object while nothing has changed. See `Session.refresh`."""
     remote_files: OpenRemoteFiles | None = None
     """Opens skills on other servers. Without it, they cannot be used."""
+    secrets: SecretSource | None = None
+    """Stored secrets of the user. Without it, scripts get none."""
+    packages: PackageProvider | None = None
+    """Prepares the packages that scripts declare. Without one, such scripts are refused."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 

@@ -57,6 +57,8 @@ class Telemetry:
                 self._reads.add(1, {"gen_ai.skill.name": event.name})
             case events.ScriptFinished():
                 self._finished(event)
+            case events.ActionTaken():
+                self._acted(event)
             case events.SelectionMade():
                 self._selected(event)
             case events.ActionRefused():
@@ -115,6 +117,17 @@ class Telemetry:
             attributes["process.exit.code"] = event.exit_code
         error = event.error or ("timeout" if event.timed_out else "" if event.ok else "script-failed")
         self._span(event, f"run_script {event.name} {event.script}", attributes, duration=event.duration, error=error)
+
+    def _acted(self, event: events.ActionTaken) -> None:
+        attributes: dict[str, Attribute] = {
+            **self._skill(event.name), "gen_ai.tool.name": event.tool, "metier.rule": event.rule,
+            "metier.isolation.level": event.level, "metier.bytes": event.size,
+        }  # fmt: skip
+        if event.exit_code is not None:
+            attributes["process.exit.code"] = event.exit_code
+        if self._content:
+            attributes |= {"metier.paths": event.paths, "process.command_line": event.command}
+        self._span(event, f"run_tool {event.tool}", attributes, duration=event.duration)
 
     def _selected(self, event: events.SelectionMade) -> None:
         content = {"metier.selection.query": event.query} if self._content else {}

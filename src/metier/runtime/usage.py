@@ -156,6 +156,8 @@ def _usage_of(event: Event) -> tuple[str, Usage]:
             return name, Usage(activations=1, tokens=tokens)
         case events.ScriptFinished(name=name):
             return name, Usage(runs=1, failures=int(not event.ok), seconds=event.duration)
+        case events.ActionTaken(name=name, duration=seconds):
+            return name, Usage(seconds=seconds)
         case events.ToolCalled(name=name):
             return name, Usage(calls=1)
         case events.ActionRefused(name=name):

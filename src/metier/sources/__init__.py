@@ -6,7 +6,14 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .atomic_write import create_private_file, file_lock, make_private_folder, replace_bytes, replace_text
+    from .atomic_write import (
+        create_private_file,
+        file_lock,
+        make_private_folder,
+        replace_bytes,
+        replace_in_folder,
+        replace_text,
+    )
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
     from .folder_hashes import hash_folder
@@ -67,6 +74,7 @@ __all__ = [
     "read_regular",
     "refuse_bundled",
     "replace_bytes",
+    "replace_in_folder",
     "replace_text",
     "safe_environment",
     "select",
@@ -87,6 +95,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
                 "file_lock",
                 "make_private_folder",
                 "replace_bytes",
+                "replace_in_folder",
                 "replace_text",
             ),
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),

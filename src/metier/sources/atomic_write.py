@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from .project_paths import inner_file, inner_folder
 
-__all__ = ["create_private_file", "file_lock", "make_private_folder", "replace_bytes", "replace_text"]
+__all__ = ["create_private_file", "file_lock", "make_private_folder", "replace_bytes", "replace_in_folder", "replace_text"]
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -35,21 +35,32 @@ def replace_bytes(file: str, data: bytes, *, mode: int = 0o600, inside: str | No
                 # Above all a device that a link leads to: a rename would put a file in its place.
                 raise OSError(errno.EINVAL, "not a regular file", file)
             mode = stat.S_IMODE(status.st_mode)
-        descriptor, temporary = create_private_file("", f".{name}.", dir_fd=folder)
         try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fchmod(stream.fileno(), mode)
-                os.fsync(stream.fileno())
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-            if isinstance(error, OSError):
-                # Not the temporary name, which the user has never seen.
-                error.filename, error.filename2 = file, None
+            replace_in_folder(folder, name, data, mode=mode)
+        except OSError as error:
+            # Not the temporary name, which the user has never seen.
+            error.filename, error.filename2 = file, None
             raise
+
+
+def replace_in_folder(folder: int, name: str, data: bytes, *, mode: int, is_new: bool = False) -> None:
+    """As `replace_bytes`, in a folder that is open. With `is_new`, raises FileExistsError instead of replacing a file."""
+    descriptor, temporary = create_private_file("", f".{name[:200]}.", dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        if is_new:
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            os.unlink(temporary, dir_fd=folder)
+        else:
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
 
 
 def make_private_folder(folder: str) -> None:

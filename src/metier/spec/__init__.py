@@ -29,13 +29,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .advice import advise, find_overlaps, lint
     from .fast_yaml import FastFields, fast_fields
+    from .host_pattern import DEFAULT_PORTS, HostPattern, clean_host, host_problem, parse_host
     from .render import render_skill_file
     from .repairs import AppliedFix, FixResult, fix_skill_file, replace_description, replace_name
+    from .script_packages import (
+        DeclaredPackages,
+        InlineMetadata,
+        PackageEcosystem,
+        declared_packages,
+        inline_metadata,
+        packages_of_script,
+        script_files,
+    )
     from .templates import SKILL_TEMPLATES, SkillTemplate, new_skill_files
     from .versions import Version, VersionRange, is_version, newest_version
 
 __all__ = [
     "CODES",
+    "DEFAULT_PORTS",
     "EXTENSION_KEYS",
     "EXTENSION_SPELLINGS",
     "MAX_DESCRIPTION_LENGTH",
@@ -47,12 +58,15 @@ __all__ = [
     "STANDARD_KEYS",
     "AppliedFix",
     "Code",
+    "DeclaredPackages",
     "Document",
     "Extensions",
     "FastFields",
     "FileEntry",
     "Files",
     "FixResult",
+    "HostPattern",
+    "InlineMetadata",
     "Json",
     "Link",
     "LinkedFiles",
@@ -60,6 +74,7 @@ __all__ = [
     "MapNode",
     "MemoryFiles",
     "OwnFiles",
+    "PackageEcosystem",
     "Parameter",
     "ParameterType",
     "ParseResult",
@@ -77,12 +92,16 @@ __all__ = [
     "advise",
     "apply_verdict",
     "check",
+    "clean_host",
+    "declared_packages",
     "estimate_tokens",
     "fast_fields",
     "find_overlaps",
     "first_sentence",
     "fix_skill_file",
     "format_tools",
+    "host_problem",
+    "inline_metadata",
     "is_file_of",
     "is_name",
     "is_version",
@@ -91,7 +110,9 @@ __all__ = [
     "manifest_from",
     "new_skill_files",
     "newest_version",
+    "packages_of_script",
     "parse",
+    "parse_host",
     "parse_tools",
     "problem",
     "read_yaml",
@@ -99,6 +120,7 @@ __all__ = [
     "replace_description",
     "replace_name",
     "resource_path",
+    "script_files",
     "script_summary",
     "split_document",
     "to_json",
@@ -113,8 +135,18 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
         {
             "metier.spec.advice": ("advise", "find_overlaps", "lint"),
             "metier.spec.fast_yaml": ("FastFields", "fast_fields"),
+            "metier.spec.host_pattern": ("DEFAULT_PORTS", "HostPattern", "clean_host", "host_problem", "parse_host"),
             "metier.spec.render": ("render_skill_file",),
             "metier.spec.repairs": ("AppliedFix", "FixResult", "fix_skill_file", "replace_description", "replace_name"),
+            "metier.spec.script_packages": (
+                "DeclaredPackages",
+                "InlineMetadata",
+                "PackageEcosystem",
+                "declared_packages",
+                "inline_metadata",
+                "packages_of_script",
+                "script_files",
+            ),
             "metier.spec.templates": ("SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"),
             "metier.spec.versions": ("Version", "VersionRange", "is_version", "newest_version"),
         },

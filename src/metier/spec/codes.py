@@ -183,6 +183,12 @@ CODES: dict[str, Code] = {
         Code("SK308", "declared-script-missing", W, W, "`scripts` names a file that is not in the skill's scripts/ folder."),
         Code("SK309", "toolset-missing", W, W,
              "The module of a toolset is not in the skill, or it is not Python: toolsets are loaded into a Python process."),
+        Code("SK310", "network-hosts", W, W,
+             "`metadata.network` lists the hosts that the skill's scripts need, without https:// and paths. The user is asked about each.",
+             bad="network: https://api.example.com/v1", good='network: "api.example.com *.example.org:8443"'),
+        Code("SK311", "env-names", W, W,
+             "`metadata.env` names the environment variables that the skill's scripts need. It never holds their values.",
+             bad="env: API_KEY=abc123", good="env: API_KEY"),
     )
 }  # fmt: skip
 

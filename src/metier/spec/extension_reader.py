@@ -22,12 +22,14 @@ from .extensions import (
     Triggers,
 )
 from .fields import is_name
+from .host_pattern import host_problem, parse_host
 from .report import Problem
 from .yaml import Json
 
 __all__ = ["read_extensions"]
 
 _SEMVER = lazy_pattern(r"\d+(\.\d+){0,3}([-+][0-9A-Za-z.+-]+)?")
+_VARIABLE = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _COMMAND = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _TOOLSET = lazy_pattern(r"(?P<module>toolsets(?:/[A-Za-z_]\w*)+)(?:\.py)?:(?P<name>[A-Za-z_]\w*)")
 # Lookaround, atomic groups, references to groups and possessive repeats, which the linear-time matcher does not have.
@@ -63,6 +65,8 @@ def read_extensions(extra: Mapping[str, Json], metadata: Mapping[str, Json]) -> 
         dependencies=tuple(dependencies),
         dependency_versions={name: versions for name, versions in dependencies.items() if versions},
         parameters=tuple(reader.parameters()),
+        network=reader.network(),
+        env=reader.env(),
     )
     return read, tuple(reader.problems)
 
@@ -131,6 +135,27 @@ class _Reader:
         for command in commands:
             if command not in good:
                 self.odd("SK307", f"requires: {command[:40]!r} is not the name of a command")
+        return good
+
+    def network(self) -> tuple[str, ...]:
+        hosts = self.words("network")
+        good = []
+        for host in hosts:
+            if why := host_problem(host):
+                self.odd("SK310", f"network: {host[:60]!r} is not a host: {why}")
+            else:
+                good.append(str(parse_host(host)))
+        return tuple(dict.fromkeys(good))
+
+    def env(self) -> tuple[str, ...]:
+        value = self.fields.get("env")
+        names = tuple(map(str, value)) if isinstance(value, dict) else self.words("env")
+        good = tuple(dict.fromkeys(name for name in names if _VARIABLE.fullmatch(name)))
+        for name in names:
+            if name not in good:
+                # The part after = may be a secret.
+                self.odd("SK311", f"env: {name.partition('=')[0][:40]!r} is not the name of a variable"
+                         + (" alone" if "=" in name else ""))  # fmt: skip
         return good
 
     def toolsets(self) -> Iterator[Toolset]:

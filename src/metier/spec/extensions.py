@@ -26,8 +26,11 @@ __all__ = [
 EXTENSION_KEYS = frozenset({
     "version", "author", "tags", "keywords", "requires", "toolsets", "scripts", "triggers", "default_enabled",
     "brief_description", "disable-model-invocation", "user-invocable", "argument-hint", "dependencies", "parameters",
+    "network", "env",
 })  # fmt: skip
-TEXT_KEYS = frozenset({"version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires"})
+TEXT_KEYS = frozenset(
+    {"version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires", "network", "env"}
+)
 """Keys whose values are kept as written: version 1.10 must not become the number 1.1."""
 SPELLINGS = {
     "user_invocable": "user-invocable", "user-invokable": "user-invocable", "argument_hint": "argument-hint",
@@ -99,6 +102,10 @@ class Extensions:
     dependency_versions: Mapping[str, str] = field(default_factory=dict)
     """The range of versions that a dependency must have, by its name."""
     parameters: tuple[Parameter, ...] = ()
+    network: tuple[str, ...] = ()
+    """Hosts that its scripts need: api.example.com, *.example.org:8443. The user decides about each."""
+    env: tuple[str, ...] = ()
+    """Environment variables that its scripts need, such as API_KEY."""
 
 
 def is_file_of(script: str, path: str) -> bool:

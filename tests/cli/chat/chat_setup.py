@@ -14,6 +14,7 @@ def counting(shell: Shell, model: ModelServer) -> Shell:
     (folder / "scripts").mkdir()
     (folder / "scripts/count.py").write_text(COUNT)
     shell.environment |= {
+        "METIER_POLICY_WORKSPACE_READ": "deny",  # no question about the folder
         "METIER_SKILLS_ENABLED_BUNDLED": "none",
         "METIER_MODEL_NAME": "gpt-4o",
         "METIER_MODEL_BASE_URL": model.url,

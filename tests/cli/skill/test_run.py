@@ -69,7 +69,7 @@ def test_standard_input_and_files_go_through_only_when_asked(shell: Shell, tmp_p
 @confined
 def test_a_terminal_never_sees_an_escape_of_a_script(shell: Shell) -> None:
     script_skill(shell, "import sys\nprint('\\x1b]0;owned\\x07\\x1b[31mred\\x1b[0m')\nprint('\\x1b[2Jgone', file=sys.stderr)\n")
-    _, text = shell.on_terminal("skill", "run", "tool", "go", PATH=PATH)
+    _, text = shell.on_terminal("skill", "run", "tool", "go", "--no-workspace", PATH=PATH)
     assert "\x1b" not in text
     assert "red" in text
     assert "gone" in text
@@ -88,7 +88,9 @@ def test_a_script_that_cannot_run_is_one_sentence_and_a_hint(shell: Shell) -> No
 def test_a_denied_network_stays_denied_whatever_the_flag_says(shell: Shell) -> None:
     script_skill(shell)
     shell("policy", "deny", "Network").ok()
-    shell("skill", "run", "tool", "go", "--network").failed(5, "tool may not use Network", "policy.deny")
+    shell("skill", "run", "tool", "go", "--network", "example.com").failed(
+        5, "tool may not use Network(example.com)", "policy.deny"
+    )
 
 
 @pytest.mark.skipif(ContainerRunner().best() is None, reason="no container engine works here, see `metier doctor`")
@@ -99,8 +101,9 @@ def test_a_script_runs_in_a_container_if_the_settings_say_so(shell: Shell, tmp_p
     ran = shell("skill", "run", "tool", "go", "--json", "--stdin", "--", "3", "a b", stdin=str(tmp_path / "in"), PATH=PATH)
     assert (ran.data["exit_code"], ran.data["stdout"]) == (3, '[["3", "a b"], "given"]\n')
     assert (ran.data["isolation"]["level"], ran.data["isolation"]["engine"]) == ("namespace", "podman")
+    assert ran.data["workspace"] is None
     shell("config", "set", "policy.network", "allow")
-    shell("skill", "run", "tool", "go", "--network", PATH=PATH).failed(
+    shell("skill", "run", "tool", "go", "--network", "example.com", PATH=PATH).failed(
         5, "the container runner cannot give a script network access"
     )
 

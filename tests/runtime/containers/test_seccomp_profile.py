@@ -11,7 +11,7 @@ from metier.runtime.containers.seccomp_profile import Condition, conditions, sec
 from metier.runtime.sandbox.seccomp import AARCH64, X86_64, ArgumentTest, FilterOptions, denied_calls
 
 TESTS = {
-    (call.name, call.when) for network in (False, True) for call in denied_calls(FilterOptions(network=network)) if call.when
+    (call.name, call.when) for internet in (False, True) for call in denied_calls(FilterOptions(internet=internet)) if call.when
 }
 
 

@@ -253,13 +253,16 @@ def test_a_refused_script_is_an_event_and_never_starts(tmp_path: Path) -> None:
 def test_the_network_is_given_only_when_the_policy_gives_it(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
     session, _ = session_with(tmp_path)
+    with pytest.raises(RefusedError, match=r"Network\(api\.example\.com\)") as refused:
+        run_now(session.run_script("pdf", "scripts/go.py", hosts=("api.example.com",)))
+    assert "metier policy allow 'Network(api.example.com)' --skill pdf" in refused.value.hint
+    allowed, _ = session_with(tmp_path, policy=Policy.of(allow=["Network(*.example.com)"]))
+    run_now(allowed.run_script("pdf", "scripts/go.py", hosts=("api.example.com",)))
     with pytest.raises(RefusedError, match="Network"):
-        run_now(session.run_script("pdf", "scripts/go.py", network=True))
-    allowed, _ = session_with(tmp_path, policy=Policy.of(allow=["Network"]))
-    run_now(allowed.run_script("pdf", "scripts/go.py", network=True))
+        run_now(allowed.run_script("pdf", "scripts/go.py", hosts=("api.example.com:8443",)))
     runner = allowed.services.runner
     assert isinstance(runner, FakeRunner)
-    assert runner.ran[0].network
+    assert [run.hosts for run in runner.ran] == [("api.example.com",)]
 
 
 def test_a_request_can_lower_the_timeout_and_never_raise_it(tmp_path: Path) -> None:

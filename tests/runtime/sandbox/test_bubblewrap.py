@@ -7,12 +7,13 @@ from metier.runtime.sandbox import bubblewrap, seatbelt
 
 def test_bubblewrap_gets_nothing_writable_but_the_scratch_folder() -> None:
     words = bubblewrap.arguments(
-        "/usr/bin/bwrap", ["/usr/bin/python3", "x"], skill="/s/skill", script="/s/skill/scripts/x.py", network=False,
-        scratch_bytes=1000,
+        "/usr/bin/bwrap", ["/usr/bin/python3", "x"], skill="/s/skill", script="/s/skill/scripts/x.py", scratch_bytes=1000,
+        files=["/etc/hosts"],
         also_readable=["/opt/py/lib", "/opt/py", "/usr/lib/x"],
     )  # fmt: skip
     assert "--bind" not in words
     assert "--share-net" not in words
+    assert words[words.index("/etc/hosts") - 4 : words.index("/etc/hosts")] == ["--perms", "0444", "--ro-bind-data", "\0file0"]
     assert words[words.index("--") :] == ["--", "/usr/bin/python3", "x"]
     bound = [words[at + 1] for at, word in enumerate(words) if word == "--ro-bind"]
     assert "/opt/py" in bound
@@ -25,10 +26,9 @@ def test_bubblewrap_gets_nothing_writable_but_the_scratch_folder() -> None:
 
 
 def test_the_profile_for_macos_denies_first_and_quotes_paths() -> None:
-    text = seatbelt.profile(readable=["/usr", '/a "b"\\c'], writable="/scratch", network=False)
+    text = seatbelt.profile(readable=["/usr", '/a "b"\\c'], writable=["/scratch"])
     assert text.startswith("(version 1)\n(deny default)\n")
     assert '(subpath "/a \\"b\\"\\\\c")' in text
-    assert '(allow file-write* (subpath "/scratch"))' in text
+    assert '(allow file-write*\n  (subpath "/scratch"))' in text
     assert "network" not in text
     assert text.count("(") == text.count(")")
-    assert "(allow network-outbound" in seatbelt.profile(readable=[], writable="/scratch", network=True)

@@ -31,6 +31,10 @@ PACKAGES = (
     "py",
     "exceptiongroup",
     "tomli",
+    "h11",
+    "cryptography",
+    "cffi",
+    "_cffi_backend",
 )
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user is running the whole suite already")
@@ -111,6 +115,8 @@ def run_as_user(ground: Path, *options: str, **variables: str) -> None:
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.pathsep.join(map(str, (ground / "src", ground / "tests", packages))),
+        # The copy's own library, not one of the system's Python of the same name, which lacks what `ssl` needs.
+        "LD_LIBRARY_PATH": str(python.parents[1] / "lib"),
         **({"METIER_ESCAPE_TABLE": table} if table else {}), **variables,
     }  # fmt: skip
     words = [

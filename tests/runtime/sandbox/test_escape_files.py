@@ -15,6 +15,7 @@ from metier.errors import NotFoundError, RefusedError
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.script_run import Limits, Outcome, ScriptRun
 from metier.runtime.scripts.interpreters import Interpreters, ScriptCommand
+from metier.runtime.scripts.packages import PackageMount
 from runtime.sandbox.escape.runner_choice import runner_at
 from runtime.sandbox.escape.stage import Stage, at_every_level, note, scratch_folders, survivors
 
@@ -157,11 +158,11 @@ class Swapping(Interpreters):
         super().__init__()
         self.script = script
 
-    def command(self, path: str, data: bytes, *, network: bool) -> ScriptCommand:
+    def command(self, path: str, data: bytes, *, packages: PackageMount | None = None) -> ScriptCommand:
         other = self.script.with_name("other")
         other.write_text("print('swapped')")
         os.replace(other, self.script)
-        return super().command(path, data, network=network)
+        return super().command(path, data, packages=packages)
 
 
 @at_every_level

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from metier.errors import RefusedError
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
+from runtime.sandbox.escape.runner_choice import IN_CONTAINERS
 from runtime.sandbox.escape.stage import Stage, at_every_level
 
 DENIED = {"EPERM", "EACCES"}
@@ -47,10 +49,10 @@ def test_e11_no_family_of_sockets_can_be_opened(stage: Stage, level: IsolationLe
 
 
 @at_every_level
-@pytest.mark.parametrize("network", [False, True])
-def test_e12_sockets_of_other_programs_are_out_of_reach(stage: Stage, level: IsolationLevel, network: bool) -> None:
-    """With the network allowed too: a run may then talk to the internet, never to an agent or a daemon beside it."""
-    if not stage.claims("E12", level, Guard.SOCKETS):
+@pytest.mark.parametrize("hosts", [(), ("example.com",)])
+def test_e12_sockets_of_other_programs_are_out_of_reach(stage: Stage, level: IsolationLevel, hosts: tuple[str, ...]) -> None:
+    """With granted hosts too: a run may then talk to them, never to an agent or a daemon beside it."""
+    if not stage.claims("E12", level, Guard.SOCKETS) or (hosts and (IN_CONTAINERS or level is not IsolationLevel.NAMESPACE)):
         return
     # The name of a socket may have 107 bytes, so not below pytest's own folder.
     folder = Path("/tmp") / f"metier-sockets-{secrets.token_hex(4)}"
@@ -68,7 +70,7 @@ def test_e12_sockets_of_other_programs_are_out_of_reach(stage: Stage, level: Iso
             stage.listening(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + names["abstract"]),
             stage.listening(socket.AF_UNIX, socket.SOCK_DGRAM, "\0" + names["dgram_abstract"]),
         ):
-            results = stage.results("e12", level, facts=dict(names), network=network)
+            results = stage.results("e12", level, facts=dict(names), hosts=hosts)
     finally:
         for file in folder.iterdir():
             file.unlink()
@@ -112,13 +114,17 @@ def test_e15_standard_input_is_empty_or_a_pipe(stage: Stage, level: IsolationLev
     assert results["read"].encode() == (given or b"")
 
 
+@pytest.mark.skipif(IN_CONTAINERS, reason="containers have no network")
 @at_every_level
-def test_with_the_network_allowed_a_run_can_connect_and_says_that_nothing_held_it(stage: Stage, level: IsolationLevel) -> None:
+def test_granted_hosts_are_held_by_a_namespace_and_refused_by_every_other_level(stage: Stage, level: IsolationLevel) -> None:
     with socket.create_server(LOOPBACK) as server:
-        server.settimeout(5)
-        outcome = stage.attempt("allowed", level, facts={"tcp": server.getsockname()[1]}, network=True)
-        link, _ = server.accept()
-        with link:
-            assert link.recv(64) == b"escaped"
+        server.settimeout(10)
+        port = server.getsockname()[1]
+        if level is not IsolationLevel.NAMESPACE:
+            with pytest.raises(RefusedError, match="needs isolation level namespace"):
+                stage.attempt("allowed", level, facts={"tcp": port}, hosts=(f"localhost:{port}",))
+            return
+        outcome = stage.attempt("allowed", level, facts={"tcp": port}, hosts=(f"localhost:{port}",))
     assert outcome.exit_code == 0
     assert Guard.NETWORK.value in outcome.isolation.missing
+    assert outcome.isolation.has(Guard.HOSTS)

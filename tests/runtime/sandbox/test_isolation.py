@@ -9,16 +9,17 @@ from metier.runtime.sandbox.isolation import Guard, IsolationLevel, isolation_at
 
 @pytest.mark.parametrize("level", IsolationLevel)
 def test_the_guards_of_a_level_and_the_missing_ones_are_all_guards(level: IsolationLevel) -> None:
-    for network in (False, True):
-        found = isolation_at(level, network=network, abi=7)
+    for hosts in (False, True):
+        found = isolation_at(level, hosts=hosts, abi=7)
         assert sorted((*found.layers, *found.missing)) == sorted(Guard)
-        assert found.has(Guard.NETWORK) == (not network and level.strength >= 2)
+        assert found.has(Guard.NETWORK) == (not hosts and level.strength >= 2)
+        assert found.has(Guard.HOSTS) == (level.strength >= 2)
 
 
 @pytest.mark.parametrize("abi", range(1, 8))
 def test_each_version_of_landlock_claims_what_the_escape_suite_shows_for_it(abi: int) -> None:
     found = isolation_at(IsolationLevel.LANDLOCK, abi=abi)
-    always = {Guard.NAMES, Guard.IDS, Guard.SCRATCH, Guard.FORKS, Guard.RUN_MEMORY}
+    always = {Guard.NAMES, Guard.IDS, Guard.SCRATCH, Guard.FORKS, Guard.RUN_MEMORY, Guard.WORKSPACE}
     assert set(found.missing) == always | ({Guard.SIGNALS} if abi < 6 else set())
     assert found.has(Guard.SUPERVISION)
 

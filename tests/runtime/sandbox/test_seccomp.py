@@ -28,7 +28,7 @@ from metier.runtime.sandbox.seccomp import (
 )
 
 POLICIES = [
-    FilterOptions(), FilterOptions(network=True), FilterOptions(keep_files=True),
+    FilterOptions(), FilterOptions(internet=True), FilterOptions(keep_files=True),
     FilterOptions(keep_files=True, keep_sizes=True),
 ]  # fmt: skip
 ARCHITECTURES = [X86_64, AARCH64]
@@ -149,7 +149,7 @@ def test_libseccomp_builds_a_filter_that_answers_the_same(libseccomp: ModuleType
 
 
 def test_a_run_with_the_network_gets_the_internet_and_no_other_family() -> None:
-    code = filter_program(FilterOptions(network=True), X86_64)
+    code = filter_program(FilterOptions(internet=True), X86_64)
     families = {family: answer(code, X86_64.audit, 41, family, 1, 0) for family in (1, 2, 10, 16, 17, 38, 40)}
     assert {family for family, said in families.items() if said == ALLOW} == {2, 10}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 from metier.errors import RefusedError, UnavailableError
 from metier.runtime.sandbox.isolation import IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
-from metier.runtime.scripts.interpreters import Interpreters, declared_dependencies, kind_of
+from metier.runtime.scripts.interpreters import Interpreters, kind_of
+from metier.runtime.scripts.packages import PackageMount
 from metier.runtime.scripts.runner import Runner
+from metier.spec import PackageEcosystem
 
 METADATA = b"""#!/usr/bin/env -S uv run --script
 # /// script
@@ -65,33 +68,18 @@ def test_other_files_are_refused_with_the_list_of_supported_ones(path: str, data
     assert ".py" in refused.value.hint or "python3" in refused.value.hint
 
 
-def test_dependencies_are_read_from_inline_metadata() -> None:
-    assert declared_dependencies(METADATA) == ("rich", "httpx<1")
-    assert declared_dependencies(METADATA.replace(b"\n", b"\r\n")) == ("rich", "httpx<1")
-    assert declared_dependencies(b"print(1)") == ()
-    assert declared_dependencies(b"# /// script\n# requires-python = '>=3.11'\n# ///\n") == ()
-    with pytest.raises(RefusedError):
-        declared_dependencies(b"# /// script\n# dependencies = [\n# ///\n")
-
-
-def test_dependencies_need_uv_and_the_network_and_each_refusal_says_which(tmp_path: Path) -> None:
-    uv = program(tmp_path / "bin/uv")
-    with pytest.raises(UnavailableError, match=r"rich, httpx<1.*needs network access") as offline:
-        Interpreters(which=only(uv)).command("a.py", METADATA, network=False)
-    assert "allow network access" in offline.value.hint
-    with pytest.raises(UnavailableError, match="needs uv, which is not installed") as missing:
-        Interpreters(which=only()).command("a.py", METADATA, network=True)
-    assert "install uv" in missing.value.hint
-    command = Interpreters(which=only(uv)).command("a.py", METADATA, network=True)
-    assert command.words[:2] == (str(uv), "run")
-    assert command.words[-1] == "--script"
-    assert str(uv) in command.readable
+def test_prepared_packages_choose_the_python_and_their_folder_is_its_first_argument(tmp_path: Path) -> None:
+    mount = PackageMount(kind=PackageEcosystem.PYTHON, folder=str(tmp_path / "tree"), python=sys.executable)
+    command = Interpreters(which=only()).command("a.py", METADATA, packages=mount)
+    assert command.words[0] == sys.executable
+    assert command.words[-1] == str(tmp_path / "tree")
+    assert Interpreters().command("a.py", METADATA).words[-1] == ""
 
 
 @pytest.mark.parametrize(("path", "hint"), [("a.js", "Node"), ("a.ts", "bun"), ("a.rb", "Ruby"), ("a.bash", "bash")])
 def test_a_missing_interpreter_is_named_with_what_to_install(path: str, hint: str) -> None:
     with pytest.raises(UnavailableError) as missing:
-        Interpreters(which=lambda _: None).command(path, b"", network=False)
+        Interpreters(which=lambda _: None).command(path, b"")
     assert hint in missing.value.hint
     assert not missing.value.retryable
 
@@ -100,14 +88,14 @@ def test_a_shim_is_not_taken_for_a_program(tmp_path: Path) -> None:
     shim = tmp_path / "node"
     shim.write_text("#!/bin/sh\nexec asdf exec node\n")
     with pytest.raises(UnavailableError):
-        Interpreters(which=only(shim)).command("a.js", b"", network=False)
+        Interpreters(which=only(shim)).command("a.js", b"")
 
 
 def test_the_files_of_an_interpreter_are_readable_and_its_siblings_are_not(tmp_path: Path) -> None:
     node = program(tmp_path / "home/.nvm/v20/bin/node")
     modules = tmp_path / "home/.nvm/v20/lib/node_modules"
     modules.mkdir(parents=True)
-    command = Interpreters(which=only(node), home=str(tmp_path / "home")).command("a.js", b"", network=False)
+    command = Interpreters(which=only(node), home=str(tmp_path / "home")).command("a.js", b"")
     assert set(command.readable) == {str(node), str(modules)}
 
 
@@ -117,7 +105,7 @@ def test_a_broken_python_is_reported_in_one_sentence(tmp_path: Path, answer: str
     broken.write_text(f"#!/bin/sh\n{answer}\n")
     broken.chmod(0o755)
     with pytest.raises(UnavailableError, match=f"{broken} does not work") as raised:
-        Interpreters(which=only(broken)).command("a.py", b"", network=False)
+        Interpreters(which=only(broken)).command("a.py", b"")
     assert "PATH" in raised.value.hint
     assert not raised.value.retryable
 
@@ -130,7 +118,7 @@ def test_a_python_whose_prefix_is_the_home_does_not_uncover_it(tmp_path: Path) -
     fake.chmod(0o755)
     (home / ".local/lib/python3.12").mkdir(parents=True)
     program(home / ".local/bin/python3")
-    command = Interpreters(which=only(fake), home=str(home)).command("a.py", b"", network=False)
+    command = Interpreters(which=only(fake), home=str(home)).command("a.py", b"")
     assert set(command.readable) == {f"{home}/.local/lib/python3.12", f"{home}/.local/bin/python3"}
 
 

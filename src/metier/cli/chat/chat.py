@@ -18,8 +18,10 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.questions import Choice, ask_one, can_ask
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, strip_control_chars
+from metier.cli.core.workspace import WorkspaceOptions, finish_workspace, open_workspace, workspace_options
 from metier.cli.run import failure
 from metier.errors import NotFoundError, UsageError
+from metier.values import replace
 
 from .conversation import Conversation, agent_of, conversation_id
 from .parameters import parameter_option, parse_parameters
@@ -65,14 +67,16 @@ _FOLDERS = (".claude/commands", ".agent/commands")
 @click.option(
     "--delete", "delete_id", metavar="ID", shell_complete=conversation_ids, help="Delete a conversation and its session."
 )
+@workspace_options
 def chat(
     app: App, *, agent: str, latest: bool, session_id: str | None, model: str | None, parameters: tuple[str, ...],
-    variables: tuple[str, ...], **stored: Any,
+    variables: tuple[str, ...], workspace: str | None, no_workspace: bool, no_write: bool, yes: bool, **stored: Any,
 ) -> Result:  # fmt: skip
     """Chat with an agent that uses your skills.
 
     Skills are selected for every message; /help lists the slash commands. In a pipe, lines with slash commands are run and
-    the text between them is sent as messages: `echo question | metier chat --json`.
+    the text between them is sent as messages: `echo question | metier chat --json`. Scripts work in the workspace, by
+    default the current folder, and their changes are shown after each turn.
     """
     # Any: the options about stored conversations.
     if result := _stored(app, **stored):
@@ -80,18 +84,36 @@ def chat(
     if agent:
         app.conversations.agents.get(agent)
     session = _pick(app) if session_id == _PICK and not latest else conversation_id(app, session_id, latest=latest)
+    options = WorkspaceOptions(workspace=workspace, no_workspace=no_workspace, no_write=no_write, yes=yes)
+    opened, _ = open_workspace(app, options, ask=not click.get_current_context().params["as_json"])
     conversation = Conversation(
         app, agent=agent or agent_of(app, session), model=model, session=session, variables=parse_pairs(variables),
-        parameters=parse_parameters(app, parameters), **_commands(app),
+        parameters=parse_parameters(app, parameters), workspace=opened, **_commands(app),
     )  # fmt: skip
+    try:
+        return _converse(conversation, yes=yes)
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def _converse(conversation: Conversation, *, yes: bool) -> Result:
+    app = conversation.app
     if sys.stdin.isatty() and sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
         from .repl import run_repl
 
-        asyncio.run(run_repl(conversation))
+        asyncio.run(run_repl(conversation, yes=yes))
         kept = conversation.session and app.conversations.store.complete_id(conversation.session)
         end = f"Continue with `metier chat --continue`, or later with `metier chat --resume {kept[:8]}`" if kept else ""
         return Result(data={}, lines=lambda _: (), text="", info=end)
-    return _piped(conversation)
+    result = _piped(conversation)
+    if conversation.workspace is None:
+        return replace(result, data={**result.data, "workspace": None})
+    report = finish_workspace(
+        app, conversation.workspace, conversation.last_session, conversation.last_skills, yes=yes, ask=False
+    )
+    notes = (*result.notes, *report.notes)
+    return replace(result, data={**result.data, "workspace": report.data}, notes=notes, info=result.info or report.info)
 
 
 def _pick(app: App) -> str:

@@ -9,7 +9,7 @@ from metier.agents import AgentEngine, SlashCommand
 from metier.app import App
 from metier.cli.core.terminal import Terminal
 from metier.errors import NotFoundError
-from metier.runtime import ApprovalHook
+from metier.runtime import ApprovalHook, Session, Workspace
 from metier.values import dataclass
 
 __all__ = ["Conversation", "SlashResult", "agent_of", "conversation_id"]
@@ -32,8 +32,10 @@ class Conversation:
         self, app: App, *, agent: str = "", model: str | None = None, session: str | None = None,
         variables: Mapping[str, str] | None = None, parameters: Mapping[str, str] | None = None,
         commands: Mapping[str, SlashCommand] | None = None, warnings: tuple[str, ...] = (),
+        workspace: Workspace | None = None,
     ) -> None:  # fmt: skip
         self.app, self.agent, self.model = app, agent, model
+        self.workspace = workspace
         self.variables = dict(variables or {})
         self.parameters = dict(parameters or {})
         self.commands = commands or {}
@@ -43,6 +45,8 @@ class Conversation:
         self._session = session
         self._engine: AgentEngine | None = None
         self._name = ""
+        self._last_session: Session | None = None
+        self._last_skills: tuple[str, ...] = ()
         self._building = threading.Lock()
 
     @property
@@ -52,7 +56,7 @@ class Conversation:
             if self._engine is None:
                 self._engine = self.app.conversations.engine(
                     self._session, agent=self.agent, model=self.model, approve=self.approve, variables=self.variables,
-                    parameters=self.parameters, reload_skills=True,
+                    parameters=self.parameters, reload_skills=True, workspace=self.workspace,
                 )  # fmt: skip
                 self._session, self._name = self._engine.id, self._engine.model_name
             return self._engine
@@ -70,8 +74,19 @@ class Conversation:
     def model_name(self) -> str:
         return self._engine.model_name if self._engine is not None else self._name
 
+    @property
+    def last_session(self) -> Session | None:
+        """The session of the engine, also after it was closed."""
+        return self._engine.session if self._engine is not None else self._last_session
+
+    @property
+    def last_skills(self) -> tuple[str, ...]:
+        """The skills that were active in the last turn."""
+        return self._engine.session.active_names if self._engine is not None else self._last_skills
+
     async def close(self) -> None:
         if self._engine is not None:
+            self._last_session, self._last_skills = self.last_session, self.last_skills
             await self._engine.close()
             self._engine = None
 

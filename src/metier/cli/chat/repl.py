@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from metier.agents import AgentEngine, TurnFinished, TurnStatus
 from metier.cli.core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
 from metier.cli.core.terminal import Terminal, one_line, plural, truncate
+from metier.cli.core.workspace import finish_workspace
 from metier.models import missing_extra
 from metier.runtime import ApprovalAnswer, ApprovalHook, Event, Question
 
@@ -67,8 +68,8 @@ def approval_prompt(current_view: Callable[[], View]) -> ApprovalHook:
         async with one_at_a_time:
             view = current_view()
             in_turn = view.pause()
-            for sign, line in zip(("?", " "), question_lines(question), strict=False):
-                view.console.print(f"{sign} {line}", style="yellow", markup=False, soft_wrap=True)
+            for number, line in enumerate(question_lines(question)):
+                view.console.print(f"{' ' if number else '?'} {line}", style="yellow", markup=False, soft_wrap=True)
             try:
                 while (answer := read_approval(await _prompt(f"  {APPROVAL_PROMPT}"))) is None:
                     view.console.print("\n".join(f"  {line}" for line in APPROVAL_HELP), markup=False)
@@ -90,9 +91,9 @@ async def _prompt(text: str) -> str:
     return await PromptSession[str]().prompt_async(text)
 
 
-async def run_repl(conversation: Conversation) -> None:
-    """Runs until the user quits."""
-    repl = _Repl(conversation)
+async def run_repl(conversation: Conversation, *, yes: bool = False) -> None:
+    """Runs until the user quits. With `yes`, changes to the workspace are applied without a question."""
+    repl = _Repl(conversation, yes=yes)
     try:
         await repl.run()
     finally:
@@ -100,7 +101,8 @@ async def run_repl(conversation: Conversation) -> None:
 
 
 class _Repl:
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, *, yes: bool = False) -> None:
+        self._yes = yes
         try:
             self._reader = _reader(conversation, self._status)
         except ImportError as error:
@@ -154,6 +156,32 @@ class _Repl:
                 for line in preview_lines(record.row, self.conversation.terminal, brief=True):
                     _print(line)
         _print("")
+        await self._finish_changes()
+
+    async def _finish_changes(self) -> None:
+        """Shows what scripts changed in the workspace during the turn, and applies what the user takes."""
+        conversation = self.conversation
+        workspace, paint = conversation.workspace, conversation.terminal.paint
+        if workspace is None or not await asyncio.to_thread(workspace.changes):
+            return
+        # In a thread: the question has an event loop of its own.
+        try:
+            report = await asyncio.to_thread(
+                finish_workspace,
+                conversation.app,
+                workspace,
+                conversation.last_session,
+                conversation.last_skills,
+                yes=self._yes,
+            )
+        except (EOFError, KeyboardInterrupt):
+            await asyncio.to_thread(workspace.discard)
+            _print(paint("Nothing applied", "yellow"))
+            return
+        for note in report.notes:
+            _print(paint(note, "yellow"))
+        if report.info:
+            _print(paint(report.info, "dim"))
 
     def _greet(self) -> None:
         conversation, paint = self.conversation, self.conversation.terminal.paint

@@ -21,6 +21,11 @@ from .record import change_lines
 
 __all__ = ["View"]
 
+_TELLING = {
+    "run_command": "command", "run_code": "code", "list_files": "path", "read_file": "path", "search_files": "pattern",
+    "write_file": "path", "edit_file": "path",
+}  # fmt: skip
+"""The argument of each general tool that says what a call does. The content of a file does not."""
 _BY = {
     "user": "requested",
     "trigger": "trigger matched",
@@ -58,7 +63,7 @@ class View:
                 self._add_text(text)
             case events.ToolCallStarted():
                 self._flush()
-                self._busy[event.id] = f"{event.tool} {_brief(event.arguments)}"
+                self._busy[event.id] = f"{event.tool} {_brief(event.tool, event.arguments)}"
             case ScriptStarted(script=script):
                 self._waiting = f"{script} in the {self._sandbox()} sandbox".replace("  ", " ")
             case events.ToolCallFinished():
@@ -113,10 +118,11 @@ class View:
         what = self._busy.pop(event.id, event.tool)
         self._waiting = "thinking"
         level = f", {event.level} sandbox" if event.level else ""
+        summary = f"{event.summary}, " if event.summary else ""
         if event.ok:
-            self._note(f"✓ {what}", f"{event.duration:.1f} s{level}", "cyan")
+            self._note(f"✓ {what}", f"{summary}{event.duration:.1f} s{level}", "cyan")
         else:
-            self._note(f"✗ {what}", f"{event.code}{level}", "red")
+            self._note(f"✗ {what}", f"{event.summary or event.code}{level}", "red")
 
     def _end(self, event: TurnFinished) -> None:
         self._busy = {}
@@ -192,11 +198,11 @@ class _Tight:
             yield Segment.line()
 
 
-def _brief(arguments: str, most: int = 48) -> str:
+def _brief(tool: str, arguments: str, most: int = 48) -> str:
     """The values of a call, as far as they fit."""
     try:
         given = json.loads(arguments or "{}")
-        text = " ".join(_words(given))
+        text = " ".join(_words(given.get(_TELLING[tool], "") if tool in _TELLING and isinstance(given, dict) else given))
     except ValueError:
         text = arguments
     text = one_line(text)

@@ -24,14 +24,28 @@ _ANSWERS = {
 
 
 def question_lines(question: Question) -> tuple[str, ...]:
-    """The request, and the exact command line on a line of its own if there is one."""
-    request = one_line(f"{question.skill} wants to use {question.request} ({question.reason})")
-    return (request, f"  $ {command_line(question.words)}") if question.words else (request,)
+    """The request, and below it the exact command line or code if there is one, line by line."""
+    name = question.request.tool if question.program else str(question.request)
+    what = "fetch these packages, once for all runs" if question.request.tool == "Packages" else f"use {name}"
+    details = tuple(f"  {one_line(each)}" for each in question.request.details)
+    request = one_line(f"{question.skill or 'the model'} wants to {what} ({question.reason})")
+    if question.words:
+        return (request, *details, f"  $ {command_line(question.words)}")
+    program = enumerate(_lines(question.program))
+    return (request, *details, *(f"  {'  ' if number else '$ '}{_visible(line)}" for number, line in program))
+
+
+def _lines(text: str) -> list[str]:
+    return text.rstrip("\n").split("\n") if text else []
 
 
 def command_line(words: tuple[str, ...]) -> str:
     """The words as a shell would take them, with control characters as escapes: nothing is left out or rearranged."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shlex.join(words))
+    return _visible(shlex.join(words))
+
+
+def _visible(text: str) -> str:
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def read_approval(text: str) -> ApprovalAnswer | None:

@@ -17,7 +17,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "mcp": ("", "Serve skills over MCP, and use those of other servers."),
         "hook": ("", "Let other agents find the skill that fits each prompt."),
         "session": ("", "List, show and clear sessions."),
+        "workspace": ("", "Show and apply changes of scripts to your folders."),
         "policy": ("", "Show and change what skills may do."),
+        "secret": ("", "Store keys and passwords for skills."),
         "stats": ("metier.cli.stats:stats", "Show usage: activations, tokens, scripts."),
         "registry": ("", "Run your own registry."),
         "login": ("metier.cli.login:login", "Log in to a registry."),
@@ -60,6 +62,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "delete": ("metier.cli.skill.delete:delete", "Delete a skill that you wrote."),
         "remove": ("metier.cli.skill.remove:remove", "Remove an installed skill: folder, lock and agents."),
         "verify": ("metier.cli.skill.verify:verify", "Compare installed skills with the lock."),
+        "prepare": ("metier.cli.skill.prepare:prepare", "Fetch the packages that scripts declare, pinned and verified."),
         "outdated": ("metier.cli.skill.outdated:outdated", "Show which installed skills have a newer version."),
         "update": ("metier.cli.skill.update:update", "Install newer versions, and show what changed."),
         "pin": ("metier.cli.skill.pin:pin", "Keep a skill at its version."),
@@ -97,10 +100,21 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("metier.cli.session:show", "Show the active skills of a session."),
         "clear": ("metier.cli.session:clear", "Delete a session, or all of them."),
     },
+    "workspace": {
+        "list": ("metier.cli.workspace:list_changes", "List changes that wait to be applied."),
+        "show": ("metier.cli.workspace:show", "Show the changes of an earlier run."),
+        "apply": ("metier.cli.workspace:apply", "Apply the changes of an earlier run."),
+        "discard": ("metier.cli.workspace:discard", "Forget the changes of an earlier run."),
+    },
     "policy": {
         "show": ("metier.cli.policy:show", "Show what skills may do."),
         "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
         "deny": ("metier.cli.policy:deny", "Deny a tool pattern for all skills, or revoke an approval of one."),
+    },
+    "secret": {
+        "set": ("metier.cli.secret:set_secret", "Store a secret for skills."),
+        "list": ("metier.cli.secret:list_secrets", "List stored secrets, without their values."),
+        "remove": ("metier.cli.secret:remove", "Remove a stored secret."),
     },
     "hook": {
         "install": ("metier.cli.hook.install:install", "Add the hook to your agents."),
@@ -168,6 +182,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "skills": "skill",
         "agents": "agent",
         "sessions": "session",
+        "secrets": "secret",
     },
     "skill": {
         "add": "skill install",
@@ -181,6 +196,7 @@ ALIASES: dict[str, dict[str, str]] = {
     },
     "agent": {"ls": "agent list", "new": "agent create", "rm": "agent delete", "remove": "agent delete"},
     "session": {"ls": "session list", "rm": "session clear"},
+    "secret": {"add": "secret set", "ls": "secret list", "rm": "secret remove", "delete": "secret remove"},
     "config": {"list": "config show", "ls": "config show"},
 }
 """Other names by group, each with the full name of its command."""
@@ -188,13 +204,16 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "": (
         ("Use skills", ("install", "list", "search", "update", "remove")),
         ("Write skills", ("new", "publish", "skill")),
-        ("Work with a model", ("run", "chat", "agent", "prompt", "hook", "mcp", "session", "stats")),
+        ("Work with a model", ("run", "chat", "agent", "prompt", "hook", "mcp", "session", "workspace", "stats")),
         ("Share skills", ("registry", "login", "logout")),
-        ("Set up", ("trust", "policy", "config", "doctor", "cache", "completion")),
+        ("Set up", ("trust", "policy", "secret", "config", "doctor", "cache", "completion")),
     ),
     "skill": (
         ("Find and use", ("list", "show", "select", "activate", "resources", "read", "run", "enable", "disable", "conflicts")),
-        ("Install and update", ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "sync", "manage")),
+        (
+            "Install and update",
+            ("try", "install", "update", "outdated", "remove", "pin", "unpin", "verify", "prepare", "sync", "manage"),
+        ),
         ("Write and check", ("create", "validate", "lint", "fix", "explain", "scan", "delete")),
         ("Test and improve", ("test", "eval", "bisect", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank")),

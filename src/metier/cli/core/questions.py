@@ -5,6 +5,7 @@ Questions and answers go to stderr, so that stdout holds only the command's outp
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from questionary import Choice as QuestionaryChoice
     from questionary import Question
 
-__all__ = ["Choice", "ask_many", "ask_one", "ask_text", "ask_yes_no", "can_ask"]
+__all__ = ["Choice", "ask_many", "ask_one", "ask_text", "ask_yes_no", "can_ask", "forget_typed_ahead"]
 
 T = TypeVar("T")
 
@@ -30,6 +31,18 @@ class Choice:
 def can_ask() -> bool:
     """Returns whether there is a terminal to ask on."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def forget_typed_ahead() -> None:
+    """Drops keys that were typed before a question is shown: an Enter too many must not answer it."""
+    with contextlib.suppress(OSError, ImportError, ValueError):
+        import termios
+
+        from prompt_toolkit.input import create_input
+        from prompt_toolkit.input.typeahead import clear_typeahead
+
+        clear_typeahead(create_input(sys.stdin))
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def ask_text(

@@ -13,6 +13,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.errors import NotFoundError, UsageError
 from metier.mcp import HttpOptions, serve_http, serve_stdio
+from metier.runtime import PolicyVerdict, Workspace
 
 __all__ = ["serve"]
 
@@ -29,9 +30,16 @@ __all__ = ["serve"]
     is_flag=True,
     help="Offer run_skill_script: scripts run in the sandbox, by your policy. With --http it needs a token.",
 )
+@click.option(
+    "--tools",
+    "general_tools",
+    is_flag=True,
+    help="Offer general tools: files of the workspace, commands and code, in the sandbox. With --http it needs a token.",
+)
+@click.option("--workspace", metavar="DIR", help="Folder of the general tools; by default the current one.")
 def serve(
     app: App, *, over_http: bool, host: str, port: int, token_file: str | None, hosts: tuple[str, ...],
-    origins: tuple[str, ...], allow_scripts: bool,
+    origins: tuple[str, ...], allow_scripts: bool, general_tools: bool, workspace: str | None,
 ) -> Result:  # fmt: skip
     """Serve your skills over the Model Context Protocol.
 
@@ -44,16 +52,33 @@ def serve(
     http = None
     if over_http:
         token = _token(app, token_file)
-        http = HttpOptions(host=host, port=port, token=token, hosts=hosts, origins=origins, scripts=allow_scripts)
-    watcher, open_session = app.sessions.skill_watcher(scripts=allow_scripts)
+        http = HttpOptions(
+            host=host, port=port, token=token, hosts=hosts, origins=origins, scripts=allow_scripts or general_tools
+        )
+    if workspace is not None and not general_tools:
+        raise UsageError("--workspace is for the general tools", hint="add --tools")
+    folder = _workspace(app, workspace) if general_tools else None
+    watcher, open_session = app.sessions.skill_watcher(scripts=allow_scripts, general_tools=general_tools, workspace=folder)
     if http is not None:
         work = serve_http(watcher, open_session, http, ready=lambda address: _write_status(f"Serving skills at {address}"))
     else:
         if sys.stdin.isatty():
             _write_status("Speaking MCP on standard input, for a client (see `metier mcp install`). Ctrl-D ends it.")
         work = serve_stdio(watcher, open_session)
-    asyncio.run(work)
+    try:
+        asyncio.run(work)
+    finally:
+        if folder is not None:
+            folder.close()
     return Result(data={"places": [place.root for place in places]}, lines=lambda _: ())
+
+
+def _workspace(app: App, folder: str | None) -> Workspace | None:
+    """The folder of the general tools. They write to it only if `policy.workspace.write` allows it: no user can be asked."""
+    workspaces = app.workspaces
+    if folder is None and (workspaces.read_policy is PolicyVerdict.DENY or workspaces.is_too_wide(app.folder)):
+        return None
+    return workspaces.open(workspaces.check(folder or "."), write=workspaces.write_policy is PolicyVerdict.ALLOW)
 
 
 def _token(app: App, file: str | None) -> str | None:

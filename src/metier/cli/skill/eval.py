@@ -19,10 +19,10 @@ from metier.cli.core.terminal import Terminal
 from metier.errors import UsageError
 from metier.evals import EvalOptions, EvalPlan, EvalResults, EvalServices, junit_triggers, plan_evals, run_evals, starter_evals
 from metier.models import ChatModel, ModelChoice
-from metier.runtime import ApprovalAnswer
 
 from .eval_agent import AgentChoice, agent_options, export_tasks, open_agent
 from .eval_report import output_lines, trigger_lines
+from .run import approve_named
 from .starters import write_starters
 from .test import runner_for, test_lines
 
@@ -104,6 +104,7 @@ def _model(app: App, *, required: bool, offline: bool) -> ModelChoice | None:
     return None if offline else app.conversations.model()
 
 
+<<<<<<< HEAD
 def _services(app: App, plan: EvalPlan, model: ChatModel | None, agent: AgentChoice | None, with_library: bool) -> EvalServices:
     # Running the command approves the skill's scripts; what the policy forbids stays forbidden.
     return EvalServices(
@@ -112,6 +113,15 @@ def _services(app: App, plan: EvalPlan, model: ChatModel | None, agent: AgentCho
         permissions=app.sessions.permissions(lambda _: ApprovalAnswer.ONCE), limits=app.sessions.options().limits,
         folder=app.folder, agent=agent.runner if agent else None, at_once=agent.jobs if agent else 2,
         beside=tuple(entry for entry in app.catalog if entry.is_for_models) if agent and with_library else (),
+=======
+def _services(app: App, plan: EvalPlan, model: ChatModel | None) -> EvalServices:
+    # Running the command approves the skill's scripts, but not packages; what the policy forbids stays forbidden.
+    return EvalServices(
+        catalog=app.catalog, selector=app.skills.selector, model=model, runner=app.sessions.runner,
+        test_runner=runner_for(app, plan.test_files) if plan.test_files else None,
+        permissions=app.sessions.permissions(approve_named(())), limits=app.sessions.options().limits,
+        folder=app.folder, packages=app.packages, prepared=app.packages.prepared,
+>>>>>>> main
     )  # fmt: skip
 
 

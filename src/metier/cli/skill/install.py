@@ -16,6 +16,7 @@ from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import UsageError
 from metier.install import Access, Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, list_source
 from metier.spec import is_name
+from metier.values import replace
 
 from .install_common import (
     access_of,
@@ -24,10 +25,12 @@ from .install_common import (
     chosen_scope,
     entry_row,
     fetch_progress,
+    prepare_after,
     result_row,
     saved_lines,
     scope_options,
     step_lines,
+    with_packages,
 )
 from .install_prompts import InstallQuestions, with_prompts
 
@@ -96,12 +99,16 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
         with fetch_progress() as progress:
             return _listing(list_source(refs, access, progress=progress))
     with_questions = bool(refs) and not options["yes"] and not options["dry_run"] and can_ask()
-    return install_refs(app, refs, _install_options(skills, options), access=access, scope=scope, with_questions=with_questions)
+    return install_refs(
+        app, refs, _install_options(skills, options), access=access, scope=scope, with_questions=with_questions,
+        can_ask_packages=not options["yes"],
+    )  # fmt: skip
 
 
 def install_refs(
-    app: App, refs: tuple[str, ...], options: InstallOptions, *, access: Access, scope: bool | None, with_questions: bool
-) -> Result:
+    app: App, refs: tuple[str, ...], options: InstallOptions, *, access: Access, scope: bool | None, with_questions: bool,
+    can_ask_packages: bool = True,
+) -> Result:  # fmt: skip
     """Installs skills, or restores the lock. `scope` is True for the project, False for the user, None for the default."""
     questions = InstallQuestions(app=app) if with_questions else None
     if questions:
@@ -111,7 +118,9 @@ def install_refs(
         result = app.install(*refs, project=scope, options=options, access=access, progress=progress)
     if questions and questions.chosen_targets is not None and result.done:
         app.installation.remember_targets(questions.chosen_targets)
-    return _result(app, result, with_steps=not (questions and questions.is_plan_shown))
+    prepared, notes = prepare_after(app, result, offline=access.offline, can_ask=can_ask_packages)
+    shown = _result(app, replace(result, notes=(*result.notes, *notes)), with_steps=not (questions and questions.is_plan_shown))
+    return with_packages(shown, prepared)
 
 
 def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> InstallOptions:  # Any: what click parsed

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from click import option
 
-from metier.app import App
+from metier.app import App, PreparedPackages
+from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, shorten
-from metier.errors import NotFoundError, RefusedError, SkillNotFoundError, UsageError
+from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UsageError
 from metier.install import (
     Access,
     Edits,
@@ -25,6 +26,7 @@ from metier.install import (
     Verb,
     group_by_store,
 )
+from metier.values import replace
 
 __all__ = [
     "access_of",
@@ -37,11 +39,13 @@ __all__ = [
     "fetch_progress",
     "grouped_stores",
     "pause_progress",
+    "prepare_after",
     "result_row",
     "saved_lines",
     "scope_options",
     "step_lines",
     "step_row",
+    "with_packages",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -217,3 +221,43 @@ def access_of(
         offline=offline, headers=headers, insecure=insecure_http, allow_file=allow_file, old_index=allow_old_index,
         full_depth=full_depth,
     )  # fmt: skip
+
+
+def prepare_after(
+    app: App, result: InstallResult, *, offline: bool, can_ask: bool
+) -> tuple[list[tuple[str, PreparedPackages]], list[str]]:
+    """Prepares the packages of what was installed, if the user allows it. Returns them, and notes about the rest."""
+    if not result.done or result.declined:
+        return [], []
+    store = app.installation.store(result.scope.level)
+    if not any(_declares_packages(app, store, result, name) for name in result.names or result.changed):
+        return [], []
+    # Imported here: most skills declare no packages, and this needs what runs scripts.
+    from .package_prompts import prepare_installed
+
+    return prepare_installed(app, store, result, offline=offline, can_ask=can_ask)
+
+
+def with_packages(result: Result, prepared: Sequence[tuple[str, PreparedPackages]]) -> Result:
+    """Returns the result with the packages that were prepared."""
+    if not prepared:
+        return result
+    from .package_prompts import prepared_lines
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        yield from result.lines(terminal)
+        for name, one in prepared:
+            yield from prepared_lines(name, one, terminal)
+
+    rows = [{"name": name, "path": one.declared.path, "changes": list(one.changes)} for name, one in prepared]
+    return replace(result, data={**result.data, "packages": rows}, lines=lines)
+
+
+def _declares_packages(app: App, store: SkillStore, result: InstallResult, name: str) -> bool:
+    entry = result.lock.get(name)
+    if entry is None or not any(path.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")) for path in entry.files):
+        return False
+    try:
+        return bool(app.packages.skills.declared(store.folder_of(entry)))
+    except MetierError:
+        return True

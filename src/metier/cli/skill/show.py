@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,6 +37,9 @@ from metier.spec import (
     estimate_tokens,
     load,
 )
+
+if TYPE_CHECKING:
+    from metier.runtime import NeededVariable
 
 __all__ = ["missing_for", "show", "skill_page"]
 
@@ -167,7 +170,9 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     held = app.skills.files_of(entry, offline=True)
     files = list(OwnFiles(held).list())
     body = _body(held, entry)
+    packages = _packages(app, entry) if is_here else []
     manifest = entry.manifest
+    needed = _needed(app, held, entry)
     missing = missing_for(app, manifest)
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
@@ -179,10 +184,12 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         "metadata": dict(manifest.metadata),
         "allowed_tools": list(manifest.allowed_tools),
         "extensions": _extensions(manifest),
+        "variables": [{"name": each.name, "where": each.where, "stored": is_stored} for each, is_stored in needed],
         "other_keys": _other_keys(manifest),
         "missing": list(missing),
         "tokens": tokens,
         "installed_from": origin,
+        "packages": packages,
         "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
     }
 
@@ -195,13 +202,45 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         yield ""
         place = ("folder", entry.folder) if is_here else ("from", where)
         advice = [("missing", reason) for reason in missing]
-        for label, value in (place, *_facts(manifest, tokens), *advice, *_origin_facts(origin)):
+        facts = (
+            *_facts(manifest, tokens),
+            *_variable_facts(entry.name, needed),
+            *advice,
+            *_origin_facts(origin),
+            *_package_facts(entry.name, packages),
+        )
+        for label, value in (place, *facts):
             yield f"  {terminal.paint(pad(label, 14), 'dim')}{one_line(value)}"
         for problem in entry.report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
         yield from _file_lines(files, with_all=with_files, terminal=terminal)
 
     return Result(data=data, lines=lines)
+
+
+def _packages(app: App, entry: Entry) -> list[dict[str, Any]]:
+    """Returns the packages that its scripts declare."""
+    if entry.source is Source.MCP:
+        return []
+    from metier.errors import MetierError
+
+    try:
+        statuses = app.packages.skills.status(entry.folder)
+    except MetierError as error:
+        return [{"path": "", "problem": f"{error}; {error.hint}", "packages": [], "requires": []}]
+    if not statuses:
+        return []
+    from .package_prompts import package_rows
+
+    return package_rows(statuses)
+
+
+def _package_facts(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    if not rows:
+        return
+    from .package_prompts import package_facts
+
+    yield from package_facts(name, rows)
 
 
 def _body(files: Files, entry: Entry) -> str:
@@ -216,6 +255,24 @@ def _body(files: Files, entry: Entry) -> str:
         return ""
 
 
+def _needed(app: App, files: Files, entry: Entry) -> list[tuple[NeededVariable, bool]]:
+    """Returns the variables that its scripts need, and whether a secret for each is stored."""
+    if entry.state is State.SKIPPED or entry.source is Source.MCP:
+        return []
+    # Imported here: a page without scripts does not pay for reading them.
+    from metier.runtime import needed_variables
+
+    skill = load(files, folder=entry.folder.rpartition("/")[2])
+    secrets = app.sessions.secrets
+    return [(each, secrets.find(entry.name, each.name) is not None) for each in needed_variables(skill)]
+
+
+def _variable_facts(skill: str, needed: list[tuple[NeededVariable, bool]]) -> Iterator[tuple[str, str]]:
+    for each, is_stored in needed:
+        state = "stored" if is_stored else f"missing; run `metier secret set {each.name} --skill {skill}`"
+        yield "secret", f"{each.name} ({each.where}): {state}"
+
+
 def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, str]]:
     extensions = manifest.extensions
     facts = {
@@ -224,6 +281,7 @@ def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, st
         "license": manifest.license,
         "compatibility": manifest.compatibility,
         "requires": ", ".join(extensions.requires),
+        "network": ", ".join(extensions.network),
         "tags": ", ".join(extensions.tags),
         "allowed tools": " ".join(manifest.allowed_tools),
         "triggers": ", ".join((*extensions.triggers.keywords, *extensions.triggers.verbs, *extensions.triggers.patterns)),
@@ -296,5 +354,7 @@ def _extensions(manifest: Manifest) -> dict[str, Any]:
         "disable_model_invocation": extensions.disable_model_invocation,
         "user_invocable": extensions.user_invocable,
         "dependencies": list(extensions.dependencies),
+        "network": list(extensions.network),
+        "env": list(extensions.env),
         "parameters": [{slot: getattr(parameter, slot) for slot in parameter.__slots__} for parameter in extensions.parameters],
     }

@@ -73,7 +73,10 @@ def test(
     with progress("testing", len(files)) as advance:
         runner = runner_for(app, files)
         limits = app.sessions.options().limits
-        results = asyncio.run(run_skill_tests(files, runner, limits=limits, parallel=jobs, on_progress=lambda _: advance(1)))
+        tests = run_skill_tests(
+            files, runner, limits=limits, parallel=jobs, packages=app.packages.prepared, on_progress=lambda _: advance(1)
+        )
+        results = asyncio.run(tests)
     if junit:
         write_report(app, junit, junit_tests(results))
     counts = _counts(results)

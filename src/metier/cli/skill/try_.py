@@ -16,13 +16,12 @@ from metier.cli.core.skill_argument import catalog_in, entry_in
 from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.errors import RefusedError, UsageError
 from metier.install import FoundSkill, InstallOptions, ScannedSkill, TrialSkill, scan_folder, try_skill
-from metier.runtime import ApprovalAnswer
 from metier.scan import ScanVerdict
 
 from .install import ACCESS_OPTIONS, install_refs
 from .install_common import access_of, access_options, fetch_progress, pause_progress
 from .install_prompts import with_prompts
-from .run import run_in
+from .run import approve_named, run_in
 from .scan import report_lines, scan_row
 from .show import skill_page
 
@@ -34,12 +33,13 @@ __all__ = ["try_it"]
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--skill", help="This skill of several.")
 @click.option("--run", "script", metavar="SCRIPT", help="Run this script of the skill in the sandbox; its arguments follow --.")
-@click.option("--network", is_flag=True, help="With --run: allow network access.")
+@click.option("--network", "hosts", multiple=True, metavar="HOST", help="With --run: allow connections to this host.")
 @click.option("--full-depth", is_flag=True, help="Search the whole source for skills, also inside other skills.")
 @access_options
 def try_it(
-    app: App, *, ref: str, arguments: tuple[str, ...], skill: str | None, script: str | None, network: bool, **options: Any
-) -> Result:
+    app: App, *, ref: str, arguments: tuple[str, ...], skill: str | None, script: str | None, hosts: tuple[str, ...],
+    **options: Any,
+) -> Result:  # fmt: skip
     """Read, scan and run a skill without installing it.
 
     REF is what `metier skill install` takes. The skill is fetched into a temporary folder, which is deleted afterwards; your
@@ -61,7 +61,7 @@ def try_it(
     ):
         scanned = scan_folder(trial.folder)
         if script:
-            return _run(app, trial, scanned, script, arguments, network=network)
+            return _run(app, trial, scanned, script, arguments, hosts)
         offers = _offers_to_install()
         result = _page(app, ref, trial, scanned, with_next_step=not offers)
         if not offers:
@@ -91,15 +91,14 @@ def _offers_to_install() -> bool:
 
 
 def _run(
-    app: App, trial: TrialSkill, scanned: ScannedSkill, script: str, arguments: tuple[str, ...], *, network: bool
+    app: App, trial: TrialSkill, scanned: ScannedSkill, script: str, arguments: tuple[str, ...], hosts: tuple[str, ...]
 ) -> Result:
     if scanned.report.verdict is ScanVerdict.BLOCK:
         raise RefusedError(
             f"{trial.name} is blocked by the scan, and was not run", rule="scan", hint="read the report: leave out --run"
         )
-    # Running the command is the approval; the policy still denies what it forbids.
-    session = app.sessions.open(approve=lambda _: ApprovalAnswer.ONCE, kept=False, catalog=catalog_in(app, trial.folder))
-    return run_in(session, app.folder, trial.name, script, arguments, network=network)
+    session = app.sessions.open(approve=approve_named(hosts), kept=False, catalog=catalog_in(app, trial.folder))
+    return run_in(session, app.folder, trial.name, script, arguments, hosts=hosts)
 
 
 def _page(app: App, ref: str, trial: TrialSkill, scanned: ScannedSkill, *, with_next_step: bool) -> Result:

@@ -14,6 +14,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.errors import UsageError
 from metier.install import Edits, InstallOptions, InstallResult, SkillStore, SkillUpdate, abort_updates
+from metier.values import replace
 
 from .install_common import (
     access_of,
@@ -21,10 +22,12 @@ from .install_common import (
     chosen_scope,
     explain_not_installed,
     fetch_progress,
+    prepare_after,
     result_row,
     saved_lines,
     scope_options,
     step_lines,
+    with_packages,
 )
 
 __all__ = ["update"]
@@ -72,7 +75,13 @@ def update(
     options = InstallOptions(edits=edits, unsafe=unsafe, dry_run=dry_run)
     with explain_not_installed(app, names), fetch_progress() as progress:
         updated = app.update(*names, project=scope, options=options, access=access_of(app, **access), progress=progress)
-    return _result(app, updated, dry_run=dry_run)
+    shown = _result(app, updated, dry_run=dry_run)
+    for _, updates, result in updated:
+        newer = tuple(one.entry.name for one in updates if one.is_newer and one.entry.name in result.lock)
+        if newer and not dry_run:
+            prepared, notes = prepare_after(app, replace(result, names=newer), offline=access["offline"], can_ask=True)
+            shown = with_packages(replace(shown, notes=(*shown.notes, *map(one_line, notes))), prepared)
+    return shown
 
 
 def _chosen_edits(*, keep: bool, theirs: bool, force: bool, abort: bool) -> Edits:

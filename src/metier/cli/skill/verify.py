@@ -23,9 +23,13 @@ __all__ = ["verify"]
 @click.argument("names", nargs=-1, shell_complete=skill_names)
 @scope_options
 def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Result:
-    """Compare installed skills with the lock, byte for byte. Exits with 1 if one differs."""
+    """Compare installed skills and their packages with the lock, byte for byte. Exits with 1 if one differs."""
     stores = grouped_stores(app, names, project=project, user=user)
-    found = [(store, verdict) for store, chosen in stores for verdict in verify_store(store, chosen)]
+    found = [
+        (store, verdict)
+        for store, chosen in stores
+        for verdict in verify_store(store, chosen, packages=app.packages.skills.differences)
+    ]
     interrupted = [store.scope.root for store, _ in stores if store.is_interrupted]
     rows = [
         {**entry_row(verdict.entry, store), "condition": verdict.condition, "details": list(verdict.details)}

@@ -19,6 +19,8 @@ from metier.install.targets.scope import InstallMode
 from metier.spec import is_name, is_version, resource_path
 from metier.values import dataclass, field, replace
 
+from .locked_packages import LockedPackages, parse_packages, render_packages
+
 __all__ = ["Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
 
 _VERSION = 1
@@ -79,6 +81,8 @@ class LockEntry:
     dependencies: tuple[str, ...] = ()
     installed: str = ""
     """The time of the installation, as UTC in ISO 8601."""
+    packages: tuple[LockedPackages, ...] = ()
+    """The packages of its scripts, once they were prepared."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -182,6 +186,7 @@ def _render(entry: LockEntry) -> str:
     lines = [f"[skills.{_key(entry.name)}]", *(f"{key} = {_value(value)}" for key, value in rows.items() if value)]
     lines += ["", f"[skills.{_key(entry.name)}.files]"]
     lines += [f"{_value(path)} = {_value(' '.join(entry.files[path]))}" for path in sorted(entry.files, key=str.encode)]
+    lines += render_packages(_key(entry.name), entry.packages, _value)
     return "\n".join(lines) + "\n"
 
 
@@ -223,6 +228,7 @@ def _read(name: str, table: Any, file: str) -> LockEntry:  # Any: what TOML hold
         name=name, origin=origin, digest=text("digest"), files=_files(name, table.get("files"), file), asked=text("asked"),
         called=text("called"), version=text("version"), targets=targets, mode=InstallMode(text("mode") or InstallMode.LINK),
         pinned=table.get("pinned") is True, dependencies=words("dependencies"), installed=text("installed"),
+        packages=_packages(name, table.get("packages", {}), file),
     )  # fmt: skip
 
 
@@ -236,6 +242,13 @@ def _files(name: str, table: object, file: str) -> Hashes:
             raise _bad(f"skills.{name}.files: {path!r} is not a path with a hash", file)
         found[path] = (match[1], match[2])
     return found
+
+
+def _packages(name: str, tables: object, file: str) -> tuple[LockedPackages, ...]:
+    try:
+        return parse_packages(tables)
+    except ValueError as error:
+        raise _bad(f"skills.{name}.packages {error}", file) from None
 
 
 def _bad(message: str, file: str) -> ConfigError:

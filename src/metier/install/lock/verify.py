@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from metier.install.store import SkillStore
@@ -22,6 +22,8 @@ class LockCondition(StrEnum):
     MISSING = "missing"
     DRIFTED = "drifted"
     """The skill itself is unchanged, but an agent that should see it does not."""
+    PACKAGES = "packages"
+    """The skill itself is unchanged, but the prepared packages of its scripts are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,13 @@ class LockVerdict:
     """`M path`, `A path`, `D path`, or the problem of a link."""
 
 
-def verify(store: SkillStore, names: Sequence[str] = ()) -> tuple[LockVerdict, ...]:
-    """Compares these skills with the lock, byte for byte; without names, all of them."""
+def verify(
+    store: SkillStore, names: Sequence[str] = (), *, packages: Callable[[LockEntry], tuple[str, ...]] | None = None
+) -> tuple[LockVerdict, ...]:
+    """Compares these skills with the lock, byte for byte; without names, all of them.
+
+    `packages` returns the differences of a skill's prepared packages; without it they are not checked.
+    """
     lock = store.lock()
     placed = [*store.place_all([lock[name] for name in names] if names else lock).values()]
     disk = store.on_disk(*placed)
@@ -52,5 +59,9 @@ def verify(store: SkillStore, names: Sequence[str] = ()) -> tuple[LockVerdict, .
             condition, details = LockCondition.MISSING, (f"{each.folder} is {state.kind}", *wrong)
         elif state.files != entry.files:
             condition, details = LockCondition.EDITED, (*edited_files(entry.files, state.files), *wrong)
+        changed = packages(entry) if packages and entry.packages else ()
+        if changed:
+            condition = LockCondition.PACKAGES if condition is LockCondition.OK else condition
+            details = (*details, *changed)
         found.append(LockVerdict(entry=entry, folder=each.folder, condition=condition, details=details))
     return tuple(found)

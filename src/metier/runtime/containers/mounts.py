@@ -27,7 +27,7 @@ class Mount:
 
 def host_root() -> tuple[tuple[str, ...], dict[str, str]]:
     """Returns the system folders of this machine, and the links between them that a root needs too."""
-    paths = readable(network=False)
+    paths = readable()
     links = system_links(paths)
     return tuple(path for path in paths if path not in links), links
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from metier.runtime.sandbox import system
 from metier.runtime.sandbox.bubblewrap import SCRATCH, outermost
+from metier.runtime.sandbox.plan import plain_request
 from metier.runtime.sandbox.seccomp import this_architecture
 from metier.runtime.script_run import ScriptRun
 from metier.runtime.scripts.interpreters import ScriptCommand
@@ -44,17 +45,18 @@ def plan_container_run(
     client = client_environment(variables)
     in_memory = engine.has_scratch_in_memory
     return {
+        **plain_request(),
         "level": "off",  # of the client, which confines the script
         "argv": run_words(engine, files, image=options.image, mounts=mounts, limits=limits, interpreter=words[0]),
         "environment": client,
         "folder": "/",
+        "start": "/",
         "script_path": path,
         "script": data,
         "base": files.base,
         "scratch_on_disk": not in_memory,
         "stdin": run.stdin or b"",
         "outputs": list(run.outputs),
-        "network": False,
         "cgroup": False,  # of the client; the engine makes one for the container
         "guarded": False,
         "limits": {name: value for name, value in asdict(limits).items() if name != "require"},

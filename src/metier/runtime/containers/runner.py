@@ -25,6 +25,7 @@ from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Outcome, ScriptRun
 from metier.runtime.scripts.interpreters import ImageInterpreters, Interpreters, ScriptCommand
 from metier.runtime.scripts.runner import check_argument_limits, check_input, outcome_of, read_script
+from metier.runtime.secrets.redaction import hide_secrets
 from metier.spec import resource_path
 from metier.values import replace
 
@@ -39,7 +40,7 @@ _SUPPORTED = frozenset(
     ("folder", "script", "arguments", "stdin", "environment", "secrets", "named", "inputs", "outputs", "limits")
 )
 _WORDS = {
-    "network": "network access", "hosts": "network access", "masked": "masked secrets", "workspace": "a workspace",
+    "hosts": "network access", "masked": "masked secrets", "workspace": "a workspace",
     "packages": "prepared packages", "code": "a program that is not a file of the skill",
 }  # fmt: skip
 # Combinations of options, tried in this order. A machine without systemd needs cgroupfs; crun refuses mixed cgroups.
@@ -104,13 +105,18 @@ class ContainerRunner:
             raise UnavailableError(
                 f"the {engine.kind} container did not start: {_last_line(report)}", hint="see `metier doctor`"
             )
-        return outcome_of(report, self._isolation(engine, report))
+        return hide_secrets(outcome_of(report, self._isolation(engine, report)), run)
 
     def _prepare(self, run: ScriptRun) -> tuple[ContainerEngine, Mapping[str, object]]:
+        if run.workspace is not None or run.code is not None:
+            raise RefusedError(
+                "containers have no workspace yet", rule="workspace",
+                hint="use --no-workspace, or `metier config set sandbox.runner sandbox`",
+            )  # fmt: skip
         engine = self._required_engine(run)
         folder = os.path.realpath(run.folder)
         path, data = read_script(run, folder)
-        command = self._interpreters.command(path, data, network=False)
+        command = self._interpreters.command(path, data)
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
@@ -192,7 +198,7 @@ class ContainerRunner:
         claimed = container_isolation(engine.kind.value, cgroup=False, scratch_in_memory=engine.has_scratch_in_memory)
 
         def execute(run: ScriptRun, data: bytes) -> SupervisorReport:
-            command = self._interpreters.command(run.script, data, network=False)
+            command = self._interpreters.command(run.script, data)
             return send_request_sync(self._plan(engine, run, run.script, data, command))
 
         image, fix = self._options.image, f"check whether `{' '.join(engine.words)} run` works on this machine"

@@ -20,24 +20,10 @@ from .denials import all_commands
 from .effects import operands_of, risks
 from .programs import Effect, Operands, Program, find_program
 from .shell_words import ShellWord, globs_meet
+from .tool_names import is_reader, is_writer
 
 __all__ = ["PathContext", "command_touches", "covers_path", "denies_path", "same_act"]
 
-_READERS = frozenset({"read", "grep", "glob", "ls", "view", "notebookread", "read_file", "read_text_file", "cat", "open_file"})
-_WRITERS = frozenset(
-    {
-        "edit",
-        "write",
-        "multiedit",
-        "notebookedit",
-        "write_file",
-        "create_file",
-        "edit_file",
-        "str_replace",
-        "apply_patch",
-        "create",
-    }
-)
 _WILD = lazy_pattern(r"[*?\[]")
 _DRIVE = lazy_pattern(r"[A-Za-z]:[/\\]")
 
@@ -55,12 +41,11 @@ class PathContext:
 
 def same_act(denied: str, tool: str) -> bool:
     """Returns True if a deny rule for paths of one tool applies to another: a denied read denies edits, too."""
-    denied, tool = denied.casefold(), tool.casefold()
-    return (denied in _READERS and tool in _READERS | _WRITERS) or (denied in _WRITERS and tool in _WRITERS)
+    return (is_reader(denied) and is_path_tool(tool)) or (is_writer(denied) and is_writer(tool))
 
 
 def is_path_tool(tool: str) -> bool:
-    return tool.casefold() in _READERS | _WRITERS
+    return is_reader(tool) or is_writer(tool)
 
 
 def covers_path(pattern: str, path: str, context: PathContext) -> bool:
@@ -86,7 +71,7 @@ def denies_path(pattern: str, path: str, context: PathContext) -> bool:
 
 def command_touches(tool: str, pattern: str, line: ShellLine, context: PathContext) -> bool:
     """Returns True if a command of the line may read (or, for a tool that writes, change) a path that the pattern denies."""
-    is_write = tool.casefold() in _WRITERS
+    is_write = is_writer(tool)
     if line.is_broken:
         return True
     for command in line.commands:

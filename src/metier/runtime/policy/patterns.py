@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import glob
 import re
+import shlex
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from itertools import takewhile
@@ -21,14 +22,17 @@ from metier.values import dataclass
 from .command_line import read_command_line
 from .denials import is_same_command, may_run
 from .effects import is_covered
+from .grants import GRANT_TOOLS, covers_grant, overlaps_grant
 from .paths import PathContext, command_touches, covers_path, denies_path, is_path_tool, same_act
-from .programs import find_program
-from .shell_words import literal_word
+from .programs import Operands, find_program
+from .shell_words import ShellWord, literal_word
+from .tool_names import covers_kind, is_shell, kind_of_tool
 
-__all__ = ["PathContext", "ToolPattern", "ToolRequest", "command_request", "literal_pattern", "plain_words"]
+__all__ = [
+    "PathContext", "ToolPattern", "ToolRequest", "command_request", "literal_pattern", "part_requests", "plain_words",
+]  # fmt: skip
 
 _PATTERN = lazy_pattern(r"(?P<tool>\*|[A-Za-z][\w.:-]*\*?)(?:\((?P<argument>.*)\))?", re.DOTALL)
-_SHELLS = frozenset({"bash", "shell", "sh", "execute", "terminal", "run_command"})
 _EVERYTHING = (None, "*", ":*")
 _NOWHERE = PathContext()
 
@@ -47,8 +51,12 @@ class ToolRequest:
     is_command: bool = False
     is_script: bool = False
     """The command runs a script of the skill, which metier starts in the sandbox."""
+    is_confined: bool = False
+    """metier runs it itself: in the sandbox, without network, with writes only to the layer of the workspace."""
     also: tuple[ToolRequest, ...] = ()
     """The same thing under other names: a script is `Script(scripts/a.py)` and `Bash(python3 scripts/a.py)`."""
+    details: tuple[str, ...] = ()
+    """More lines for the user to read, such as the packages that would be fetched."""
 
     def __str__(self) -> str:
         return f"{self.tool}({self.argument})" if self.argument else self.tool
@@ -64,7 +72,8 @@ class ToolPattern:
         match = _PATTERN.fullmatch(text.strip())
         if match is None:
             raise UsageError(
-                f"{text[:80]!r} is not a tool pattern", hint="write Read, Bash(git:*), Script(scripts/*) or Network"
+                f"{text[:80]!r} is not a tool pattern",
+                hint="write Read, Bash(git:*), Script(scripts/*) or Network(api.example.com)",
             )
         argument = match["argument"]
         return cls(match["tool"], argument.strip() if argument is not None else None)
@@ -89,15 +98,19 @@ class ToolPattern:
         return words[place + 1 :] if place is not None else ()
 
     def _names(self, request: ToolRequest) -> bool:
-        # Each host has another name for its shell, and an author cannot know which.
-        both_shells = is_shell(self.tool) and is_shell(request.tool)
-        return both_shells or fnmatchcase(request.tool.casefold(), self.tool.casefold())
+        # Each host has other names for its tools, and an author cannot know which.
+        mine, other = kind_of_tool(self.tool), kind_of_tool(request.tool)
+        if mine is not None and other is not None:
+            return covers_kind(mine, other)
+        return fnmatchcase(request.tool.casefold(), self.tool.casefold())
 
     def _covers(self, request: ToolRequest, which: Which | None, context: PathContext, known_only: bool) -> bool:
         if not self._names(request):
             return False
         if self.argument is None or self.argument in _EVERYTHING:
             return True
+        if request.tool in GRANT_TOOLS:
+            return covers_grant(self.argument, request)
         if not request.is_command:
             return covers_path(self.argument, request.argument, context)
         words, is_open = _words_of(self.argument)
@@ -110,6 +123,8 @@ class ToolPattern:
         argument = self.argument
         if argument is None or argument in _EVERYTHING:
             return self._names(request)
+        if request.tool in GRANT_TOOLS:
+            return self._names(request) and overlaps_grant(argument, request)
         if request.is_command:
             return self._might_run(argument, request, context)
         if not (self._names(request) or same_act(self.tool, request.tool)):
@@ -140,10 +155,6 @@ def tool_request(tool: str, argument: str) -> ToolRequest:
     return command_request(tool, argument) if is_shell(tool) and argument else ToolRequest(tool=tool, argument=argument)
 
 
-def is_shell(tool: str) -> bool:
-    return tool.casefold() in _SHELLS
-
-
 def plain_words(command: str) -> tuple[str, ...]:
     """The words of a command that starts one program and nothing else; empty when it might do more."""
     line = read_command_line(command)
@@ -153,8 +164,49 @@ def plain_words(command: str) -> tuple[str, ...]:
     return words if words and words[0] and not any("\n" in word for word in words) else ()
 
 
+def part_requests(command: str) -> tuple[ToolRequest, ...]:
+    """The commands of a list or a pipe, and a write for each file that its output goes to; empty if one is uncertain.
+
+    For confined commands only: there a command line is judged by its parts, as other agents do.
+    """
+    line = read_command_line(command)
+    if line.is_broken or "\r" in command:
+        return ()
+    has_cd = any(each.words[0].text == "cd" for each in line.commands if each.words)
+    parts: list[ToolRequest] = []
+    for each in line.commands:
+        words = tuple(word.text for word in each.words)
+        is_certain = bool(words) and all(map(_is_certain, (*each.words, *(target for _, target in each.redirects))))
+        if not is_certain or each.assignments or each.bodies or (each.is_piped and _runs_its_input(words[0])):
+            return ()
+        files = [(operator, target.text) for operator, target in each.redirects if not _is_stream(operator, target.text)]
+        if files and has_cd:
+            # A path after `cd` starts elsewhere.
+            return ()
+        if words[0] != "cd":
+            parts.append(ToolRequest(tool="Bash", argument=shlex.join(words), argv=words, is_command=True))
+        parts += [ToolRequest(tool="Write" if ">" in operator else "Read", argument=path) for operator, path in files]
+    return tuple(parts)
+
+
+def _runs_its_input(name: str) -> bool:
+    program = find_program(name)
+    return program is not None and (program.is_shell or program.operands is Operands.SCRIPT)
+
+
+def _is_stream(operator: str, target: str) -> bool:
+    """Returns True for `2>&1` and `>/dev/null`, which write to no file."""
+    return target == "/dev/null" or (operator == ">&" and target.isdigit())
+
+
+def _is_certain(word: ShellWord) -> bool:
+    return not word.is_dynamic and not word.is_wild and "~" not in word.text and "\n" not in word.text
+
+
 def literal_pattern(request: ToolRequest) -> ToolPattern:
     """The pattern for exactly this request: wildcards in its argument stand for themselves."""
+    if request.tool in GRANT_TOOLS:
+        return ToolPattern(request.tool, request.argument or None)
     return ToolPattern(request.tool, glob.escape(request.argument) if request.argument else None)
 
 

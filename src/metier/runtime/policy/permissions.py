@@ -1,12 +1,15 @@
 """Permissions: decides whether a skill may use a tool, from what it requests and what the user's policy allows.
 
 `allowed-tools` is a request by the skill's author, not a grant. For the scripts that metier runs it is also the boundary: a
-skill that lists its tools gets no others. Toolsets are requested by the manifest and the network by the call; the user grants
-both. For tools that a host runs, the result is allow, ask or deny, and the host enforces it.
+skill that lists its tools gets no others. Toolsets are requested by the manifest, hosts and secrets by it or by the
+call; the user grants them. For tools that a host runs, the result is allow, ask or deny, and the host enforces it.
 
     deny      the user's policy forbids it, or it is a script that the skill's allowed-tools do not cover
     allow     the skill requests it (or lists nothing), and the policy or an approval of this version allows it
     ask       everything else
+
+The general tools of metier (a command, a file of the workspace) are confined: sandbox, no network, writes only to a layer that
+the user takes over or not. For them `allowed-tools` of an active skill is a grant: what it covers runs without a question.
 
 For a skill on another server only approvals of its current version count.
 """
@@ -23,7 +26,9 @@ from metier.spec import Manifest, Toolset
 from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
-from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, tool_request
+from .grants import NETWORK, SECRET
+from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, part_requests, tool_request
+from .tool_names import ToolKind, is_reader, kind_of_tool
 
 __all__ = [
     "ApprovalAnswer",
@@ -35,10 +40,12 @@ __all__ = [
     "Question",
     "Requester",
     "script_tool_request",
+    "workspace_write_request",
 ]
 
-NETWORK, SCRIPT, TOOLSET = "Network", "Script", "Toolset"
-_OURS = frozenset({NETWORK, SCRIPT, TOOLSET})
+PACKAGES, SCRIPT, TOOLSET, WORKSPACE = "Packages", "Script", "Toolset", "Workspace"
+_OURS = frozenset({NETWORK, PACKAGES, SCRIPT, SECRET, TOOLSET, WORKSPACE})
+_LONGEST_NAMED = 200
 _INTERPRETERS = {
     ".py": ("python3", "python", "uv run"),
     ".sh": ("bash", "sh"),
@@ -77,17 +84,32 @@ class Policy:
     scripts: PolicyVerdict = PolicyVerdict.ALLOW
     """They run in the sandbox, without network."""
     network: PolicyVerdict = PolicyVerdict.ASK
+    secrets: PolicyVerdict = PolicyVerdict.ASK
     toolsets: PolicyVerdict = PolicyVerdict.ASK
     """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
-    """Tools of the host."""
+    """Tools of the host, and metier's own general tools where no active skill requests them."""
+    packages: PolicyVerdict = PolicyVerdict.ASK
+    """Packages that scripts declare: fetching them once, for all runs."""
+    workspace_read: PolicyVerdict = PolicyVerdict.ALLOW
+    """Listing, reading and searching the workspace with general tools. A session has one only if the user agreed to it."""
+    workspace_write: PolicyVerdict = PolicyVerdict.ASK
+    """Applying changes to the user's folder."""
 
     @classmethod
     def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **defaults: PolicyVerdict) -> Policy:
         return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **defaults)
 
     def default_for(self, tool: str) -> PolicyVerdict:
-        return {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets}.get(tool, self.tools)
+        ours = {SCRIPT: self.scripts, NETWORK: self.network, SECRET: self.secrets, TOOLSET: self.toolsets}
+        ours |= {WORKSPACE: self.workspace_write, PACKAGES: self.packages}
+        return ours.get(tool, self.tools)
+
+    def default_of(self, request: ToolRequest) -> tuple[str, PolicyVerdict]:
+        """Returns the setting that applies to a confined tool, and its value."""
+        if is_reader(request.tool):
+            return "policy.workspace.read", self.workspace_read
+        return "policy.tools", self.tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +155,12 @@ class Question:
         """The command line that would run: a script with its arguments. Empty if none would."""
         return self.request.words or self.request.argv
 
+    @property
+    def program(self) -> str:
+        """The shell line or the code that would run, if it is more than one plain command. It may have several lines."""
+        is_code = self.request.is_command or kind_of_tool(self.request.tool) is ToolKind.CODE
+        return self.request.argument if is_code and not self.words else ""
+
 
 ApprovalHook = Callable[[Question], ApprovalAnswer | bool | Awaitable[ApprovalAnswer | bool]]
 
@@ -164,6 +192,8 @@ class Permissions:
                 return PolicyDecision(verdict=PolicyVerdict.DENY, rule=f"policy.deny: {pattern}")
         if skill is not None and skill.origin:
             return self._decide_remote(request, skill)
+        if request.is_confined:
+            return self._decide_confined(request, skill)
         lists_tools = skill is not None and bool(skill.tools)
         requested = skill is not None and any(self._grants(pattern, request) for pattern in parse_patterns(skill.tools))
         if lists_tools and not requested and request.tool == SCRIPT:
@@ -179,6 +209,38 @@ class Permissions:
                 return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._argv(request))
         approved = self._approved(request, skill)
         return approved if approved is not None else self._default(request, skill)
+
+    def _decide_confined(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision:
+        setting, verdict = self.policy.default_of(request)
+        if verdict is PolicyVerdict.DENY:
+            return PolicyDecision(verdict=verdict, rule=f"{setting}: deny")
+        tools = parse_patterns(skill.tools) if skill is not None else []
+        for name, patterns in (("allowed-tools", tools), ("policy.allow", self.policy.allow)):
+            granting = self._granting(request, patterns)
+            if granting:
+                return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"{name}: {' '.join(map(str, granting))}")
+        approved = self._approved(request, skill)
+        return approved if approved is not None else PolicyDecision(verdict=verdict, rule=f"{setting}: {verdict}")
+
+    def _granting(self, request: ToolRequest, patterns: Sequence[ToolPattern]) -> tuple[ToolPattern, ...]:
+        """Returns the patterns that together cover the request; none if they do not."""
+        whole = next((pattern for pattern in patterns if self._grants(pattern, request)), None)
+        if whole is not None:
+            return (whole,)
+        parts = part_requests(request.argument) if request.is_command else ()
+        found = [next((pattern for pattern in patterns if self._grants(pattern, part)), None) for part in parts]
+        return tuple(dict.fromkeys(each for each in found if each is not None)) if None not in found else ()
+
+    def authorise_any(self, request: ToolRequest, skills: Sequence[Requester]) -> PolicyDecision:
+        """Like `authorise`, for a call that belongs to no skill alone: one active skill that allows it is enough.
+
+        The question, if there is one, is asked for the last skill; without any, for the model itself.
+        """
+        for skill in skills:
+            decision = self.decide(request, skill)
+            if decision.verdict is PolicyVerdict.ALLOW:
+                return decision
+        return self.authorise(request, skills[-1] if skills else Requester(name="", digest=lambda: "model"))
 
     def script_denial(self, script: str, skill: Requester) -> str:
         """Returns why a script of the skill cannot run with any arguments; empty if it may."""
@@ -196,7 +258,7 @@ class Permissions:
             decision = self._ask(request, skill, decision)
         if decision.verdict is not PolicyVerdict.ALLOW:
             raise RefusedError(
-                f"{skill.name} may not use {request}: {decision.rule}",
+                f"{skill.name or 'the model'} may not use {_shortened(request)}: {decision.rule}",
                 rule=_rule(decision),
                 hint=_hint(request, skill, decision),
             )
@@ -245,7 +307,9 @@ class Permissions:
         if verdict is PolicyVerdict.ALLOW and request.is_command and not self._knows(request, skill):
             # The user has named no program, and the skill names one that is not in the table.
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="the program is not known")
-        name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets"}.get(request.tool, "tools")
+        names = {SCRIPT: "scripts", NETWORK: "network", SECRET: "secrets", TOOLSET: "toolsets", WORKSPACE: "workspace.write"}
+        names |= {PACKAGES: "packages"}
+        name = names.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",
@@ -279,6 +343,11 @@ class Permissions:
         return (found or request.argv[0], *request.argv[1:])
 
 
+def workspace_write_request() -> ToolRequest:
+    """Returns the request to apply changes to the user's folder."""
+    return ToolRequest(tool=WORKSPACE, argument="write")
+
+
 def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> ToolRequest:
     """Returns the request for a run of a script, with every name by which an author may have requested it."""
     suffix = "." + script.rpartition(".")[2] if "." in script.rpartition("/")[2] else ""
@@ -303,6 +372,12 @@ def parse_patterns(tools: Iterable[str]) -> list[ToolPattern]:
     return found
 
 
+def _shortened(request: ToolRequest) -> str:
+    """A request as a part of a sentence: code may have any length."""
+    text = " ".join(str(request).split())
+    return text if len(text) <= _LONGEST_NAMED else f"{text[: _LONGEST_NAMED - 1]}…"
+
+
 def _rule(decision: PolicyDecision) -> str:
     return decision.rule.partition(":")[0].replace(" ", "-")
 
@@ -313,9 +388,12 @@ def _hint(request: ToolRequest, skill: Requester, decision: PolicyDecision) -> s
             f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))} --skill {skill.name}`, "
             f"or its author with {request} in allowed-tools"
         )
-    if decision.rule.startswith("policy.deny"):
+    if decision.rule.startswith("policy.deny") or decision.rule.endswith(": deny"):
         return "the user's policy forbids it; see `metier policy show`"
-    return f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))} --skill {skill.name}`"
+    if request.tool == PACKAGES:
+        return f"run `metier skill prepare {skill.name}`, which fetches them once; then scripts run without network"
+    of_skill = f" --skill {skill.name}" if skill.name else ""
+    return f"the user can allow it with `metier policy allow {_quoted(str(literal_pattern(request)))}{of_skill}`"
 
 
 def _quoted(text: str) -> str:

@@ -6,11 +6,14 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 
+from metier.runtime.scripts.packages import PackageMount
+
 from .system import masked, readable, system_links
 
-__all__ = ["FIX", "SCRATCH", "arguments", "find", "outermost"]
+__all__ = ["CODE", "FIX", "SCRATCH", "arguments", "find", "outermost"]
 
 FIX = "install bubblewrap 0.8 or later (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
+CODE = "/run/metier"
 SCRATCH = "/tmp"  # noqa: S108  the scratch folder of a run in a namespace, in memory
 _CANDIDATES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 
@@ -27,27 +30,44 @@ def arguments(
     skill: str,
     script: str,
     also_readable: Iterable[str],
-    network: bool,
     scratch_bytes: int,
+    files: Sequence[str] = (),
+    packages: PackageMount | None = None,
+    workspace: str = "",
+    merged: str = "",
+    is_writable: bool = False,
 ) -> list[str]:  # fmt: skip
-    r"""Returns the command line. \0filter, \0script, \0info and \0wait stand for descriptors that are opened later."""
+    r"""Returns the command line. \0filter, \0script, \0info, \0wait and \0file0 stand for descriptors that are opened later.
+
+    `files` are paths of the new root whose contents the request holds; \0file0 is the first of them.
+    """
     words = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
-    words += ["--share-net"] if network else []
     words += ["--hostname", "skill", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     size = ["--size", str(scratch_bytes)]
     words += ["--perms", "0700", *size, "--tmpfs", "/dev/shm", "--perms", "0700", *size, "--tmpfs", SCRATCH]  # noqa: S108
-    base = readable(network=network)
+    base = readable()
     links = system_links(base)
     for path, target in links.items():
         words += ["--symlink", target, path]
-    for path in (*(path for path in base if path not in links), *outermost(also_readable), skill):
+    for path in (path for path in base if path not in links):
         words += ["--ro-bind", path, path]
+    # Sorted: a folder is mounted before those inside it, which would otherwise be covered. A skill that is the workspace is
+    # mounted as the workspace.
+    for path in sorted({*outermost(also_readable), *filter(None, (skill, workspace))}):
+        words += ["--bind", merged, path] if path == workspace else ["--ro-bind", path, path]
+    if packages and packages.is_node:
+        # Node looks for packages in every folder above the script, and this one is never the skill's.
+        words += ["--ro-bind", f"{packages.folder}/node_modules", "/node_modules"]
     words += ["--perms", "0555", "--ro-bind-data", "\0script", script]
+    for number, path in enumerate(files):
+        words += ["--perms", "0444", "--ro-bind-data", f"\0file{number}", path]
     for path in masked():
         words += ["--ro-bind", "/dev/null", path]
+    if workspace and not is_writable:
+        words += ["--remount-ro", workspace]  # now that the places for the mounts inside it are made
     # Otherwise a script could fill memory through the new root and /dev, and a script of root could write to /proc/sys, where
     # the kernel checks the user id and not a capability.
-    words += ["--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", skill]
+    words += ["--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", workspace or skill or SCRATCH]
     words += ["--seccomp", "\0filter", "--info-fd", "\0info", "--block-fd", "\0wait"]
     return [*words, "--", *command]
 

@@ -35,7 +35,7 @@ def become(request: Request, stdio: tuple[int, int, int], errors: int, pipes: tu
         if request["level"] == "namespace":
             _exec_bubblewrap(request, pipes)
         os.setsid()
-        os.chdir(request["folder"])
+        os.chdir(request["start"])
         _give_up_rights(request)
         os.execve(request["argv"][0], request["argv"], request["environment"])  # noqa: S606
     except BaseException as error:  # no exception may leave this function
@@ -46,7 +46,12 @@ def become(request: Request, stdio: tuple[int, int, int], errors: int, pipes: tu
 
 def _exec_bubblewrap(request: Request, pipes: tuple[int, int]) -> None:
     info, wait = pipes
+    if request["overlay"]:
+        from .overlay import mount_overlay
+
+        mount_overlay(**request["overlay"])
     files = {"filter": _in_memory(request["filter"]), "script": _in_memory(request["script"]), "info": info, "wait": wait}
+    files |= {f"file{number}": _in_memory(data) for number, data in enumerate(request["root_files"])}
     # Moved to high numbers first: a target number may be one of the sources.
     sources = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 100) for descriptor in files.values()]
     for target, source in enumerate(sources, 3):
@@ -99,7 +104,7 @@ def _confine(request: Request) -> None:
     if request["guarded"]:
         filters.append(_guard_processes(request["guarded"]))
     drop_capabilities()
-    confine(request["readable"], request["writable"], version=request["abi"], network=request["network"])
+    confine(request["readable"], request["writable"], version=request["abi"])
     for program in filters:
         install_filter(program)
 

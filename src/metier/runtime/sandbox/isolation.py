@@ -41,6 +41,7 @@ class Guard(StrEnum):
     READ_ONLY = "everything but scratch read-only"
     MODES = "modes and times kept"
     NETWORK = "network off"
+    HOSTS = "no network but granted hosts"
     SOCKETS = "no sockets of other programs"
     PROCESSES = "environment and memory of other processes hidden"
     IDS = "ids of other processes hidden"
@@ -51,6 +52,7 @@ class Guard(StrEnum):
     SCRATCH = "scratch size limited by the kernel"
     FORKS = "number of processes limited by the kernel"
     RUN_MEMORY = "memory of all processes limited by the kernel"
+    WORKSPACE = "workspace mounted below a layer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ _LIMITS = (*_ALWAYS, Guard.LIMITS, Guard.PRIVILEGES)
 _FILES = (Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.RESIDUE)
 _CONFINED = (*_LIMITS, *_FILES, Guard.SUPERVISION, Guard.PROCESSES, Guard.SOCKETS, Guard.SYSCALLS, Guard.MEMORY)
 _GUARDS: dict[IsolationLevel, tuple[Guard, ...]] = {
-    IsolationLevel.NAMESPACE: (*_CONFINED, Guard.SIGNALS, Guard.IDS, Guard.NAMES, Guard.SCRATCH, Guard.FORKS),
+    IsolationLevel.NAMESPACE: (*_CONFINED, Guard.SIGNALS, Guard.IDS, Guard.NAMES, Guard.SCRATCH, Guard.FORKS, Guard.WORKSPACE),
     IsolationLevel.LANDLOCK: _CONFINED,
     IsolationLevel.SEATBELT: (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.SOCKETS, Guard.SIGNALS),
     IsolationLevel.LIMITS: _LIMITS,
@@ -97,19 +99,28 @@ def container_isolation(engine: str, *, cgroup: bool, scratch_in_memory: bool) -
 
 
 def isolation_at(
-    level: IsolationLevel, *, network: bool = False, abi: int = 0, root: bool = False, cgroup: bool = False
+    level: IsolationLevel,
+    *,
+    hosts: bool = False,
+    abi: int = 0,
+    root: bool = False,
+    cgroup: bool = False,
+    copied: bool = False,
 ) -> Isolation:
-    """Returns the isolation of a level. `abi` is the version of Landlock.
+    """Returns the isolation of a level. `abi` is the version of Landlock; a workspace was `copied` and not mounted; the run may
+    reach granted `hosts`.
 
     The kernel limits the number of processes in a namespace, except for `root`, and in a `cgroup`, whose memory it limits too.
     """
     guards = set(_GUARDS[level])
-    if level.strength >= IsolationLevel.SEATBELT.strength and not network:
-        guards.add(Guard.NETWORK)
+    if level.strength >= IsolationLevel.SEATBELT.strength:
+        guards |= {Guard.HOSTS} if hosts else {Guard.HOSTS, Guard.NETWORK}
     if level is IsolationLevel.LANDLOCK and abi >= SCOPED_SIGNALS:
         guards.add(Guard.SIGNALS)
     if level is IsolationLevel.NAMESPACE and root:
         guards.discard(Guard.FORKS)
+    if copied:
+        guards.discard(Guard.WORKSPACE)
     if cgroup:
         guards |= {Guard.FORKS, Guard.RUN_MEMORY}
     return Isolation(

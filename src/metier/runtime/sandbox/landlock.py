@@ -36,13 +36,12 @@ def abi() -> int:
         return 0
 
 
-def confine(readable: Iterable[str], writable: Iterable[str], *, version: int, network: bool) -> None:
+def confine(readable: Iterable[str], writable: Iterable[str], *, version: int) -> None:
     """Restricts this process to these paths. Missing paths are ignored."""
     handled = _ABI_1
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         handled |= right if version >= since else 0
-    net = _NETWORK if version >= 4 and not network else 0
-    words = (handled, net, _SCOPES)[: 3 if version >= 6 else 2 if version >= 4 else 1]
+    words = (handled, _NETWORK, _SCOPES)[: 3 if version >= 6 else 2 if version >= 4 else 1]
     attributes = struct.pack(f"={len(words)}Q", *words)
     ruleset = system_call(_CREATE_RULESET, attributes, len(attributes), 0)
     try:

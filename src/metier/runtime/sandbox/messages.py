@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 
-__all__ = ["read_message", "read_pipe", "write_message", "write_pipe"]
+__all__ = ["MOST_LISTENERS", "read_message", "read_pipe", "send_listeners", "write_message", "write_pipe"]
 
 _PART = 1 << 20
+MOST_LISTENERS = 64
 
 
 def read_message(connection: socket.socket) -> bytes:
@@ -16,6 +17,16 @@ def read_message(connection: socket.socket) -> bytes:
 
 def write_message(connection: socket.socket, data: bytes) -> None:
     connection.sendall(len(data).to_bytes(8, "big") + data)
+
+
+def send_listeners(connection: socket.socket, descriptors: list[int]) -> None:
+    """Sends descriptors with one byte, before the report, and closes them. None are sent if the run did not start."""
+    try:
+        socket.send_fds(connection, [b"!"], descriptors) if descriptors else connection.sendall(b"-")
+    except OSError:
+        pass  # the caller has ended
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def read_pipe(pipe: int) -> bytes:

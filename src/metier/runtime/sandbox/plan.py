@@ -8,16 +8,25 @@ import secrets
 import sys
 import tempfile
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from metier.runtime.sandbox.isolation import SCOPED_SIGNALS, IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import ScriptCommand
+from metier.runtime.workspace.mount import WorkspaceMount
 from metier.values import dataclass
 
 from . import bubblewrap, seatbelt, seccomp, system
+from .scratch import measure_folder
 from .seccomp import this_architecture
 
-__all__ = ["SandboxFeatures", "plan_run"]
+if TYPE_CHECKING:
+    from metier.runtime.network.run_network import RunNetwork
+
+__all__ = ["OVERLAY_ERROR", "SandboxFeatures", "plain_request", "plan_run"]
+
+OVERLAY_ERROR = "OverlayError: "
+"""A report that begins so is about the mount of the workspace; the script has not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,29 +47,53 @@ class SandboxFeatures:
         return self.temporary or os.path.realpath(tempfile.gettempdir())
 
 
+def plain_request() -> dict[str, object]:
+    """Returns the parts of a request that only some runs have, for a run without them: workspace, network, packages, log."""
+    return {"overlay": {}, "written": "", "kept": [0, 0], "ports": [], "root_files": [], "node_modules": "", "log": ""}
+
+
 def plan_run(
-    features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand
-) -> dict[str, object]:
-    """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes."""
-    base = "" if level is IsolationLevel.NAMESPACE else f"{features.base}/metier-{secrets.token_hex(8)}"
+    features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
+    network: RunNetwork | None = None,
+    copied: bool = False,
+) -> dict[str, object]:  # fmt: skip
+    """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes.
+
+    With `copied`, a namespace shows the copy of the workspace, at the path of the workspace.
+    """
+    is_namespace = level is IsolationLevel.NAMESPACE
+    base = "" if is_namespace else f"{features.base}/metier-{secrets.token_hex(8)}"
     scratch = f"{base}/scratch" if base else bubblewrap.SCRATCH
-    script = f"{base}/skill/{path}" if base else f"{run.folder}/{path}"
+    inside = run.folder if run.code is None else bubblewrap.CODE
+    script = f"{base}/skill/{path}" if base else f"{inside}/{path}"
     words = [*command.words, script, *run.arguments]
     limits = run.limits
+    files = network.files if network else []
     request: dict[str, object] = {
+        **plain_request(),
         "level": level.value,
         "argv": words,
         "environment": system.environment(
-            scratch=scratch, skill=run.folder, allowed=run.environment, secrets=run.secrets, zone=features.zone
-        ),
-        "folder": run.folder,
+            scratch=scratch,
+            skill=run.folder,
+            allowed=run.environment,
+            zone=features.zone,
+            secrets={**run.secrets, **(network.secrets if network else {})},
+        )
+        | (network.variables if network else {})
+        | _package_variables(run, is_linked=bool(base)),
+        "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
+        "folder": run.folder if run.code is None else "",
+        "start": run.folder or scratch,
         "script_path": path,
         "script": data,
         "base": base,
         "scratch_on_disk": bool(base),
         "stdin": run.stdin,
+        "log": run.log,
         "outputs": list(run.outputs),
-        "network": run.network,
+        "ports": list(network.ports) if network else [],
+        "root_files": [data for _, data in files],
         "cgroup": features.cgroup,
         "guarded": level is IsolationLevel.LANDLOCK and features.abi < SCOPED_SIGNALS,
         "limits": {name: value for name, value in asdict(limits).items() if name != "require"},
@@ -69,36 +102,87 @@ def plan_run(
         # bubblewrap's own two processes
         "helpers": 2 if level is IsolationLevel.NAMESPACE else 0,
     }
-    if level is IsolationLevel.NAMESPACE:
+    merged = ""
+    if run.workspace and is_namespace and not copied:
+        planned = _overlay(run.workspace)
+        request |= planned
+        merged = f"{planned['base']}/merged"
+    elif run.workspace and is_namespace:
+        request |= {**_copied(run.workspace), "start": run.workspace.folder}
+        merged = run.workspace.copy
+    elif run.workspace:
+        request |= _copied(run.workspace)
+    if is_namespace:
         request["argv"] = bubblewrap.arguments(
-            features.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
-            network=run.network, scratch_bytes=limits.scratch_bytes,
+            features.bwrap or "", words, skill=run.folder, script=script, packages=run.packages,
+            also_readable=(*command.readable, *run.inputs, *_package_folders(run)),
+            files=[place for place, _ in files], scratch_bytes=limits.scratch_bytes,
+            workspace=run.workspace.folder if run.workspace else "", merged=merged,
+            is_writable=run.workspace is not None and run.workspace.write,
         )  # fmt: skip
-        request["filter"] = _filter(seccomp.FilterOptions(network=run.network))
+        request["filter"] = _filter(seccomp.FilterOptions(internet=network is not None))
         request["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
     elif level is IsolationLevel.LANDLOCK:
-        options = seccomp.FilterOptions(network=run.network, keep_files=True, keep_sizes=features.abi < 3)
+        options = seccomp.FilterOptions(keep_files=True, keep_sizes=features.abi < 3)
         request["filter"] = _filter(options)
         request["abi"] = features.abi
         request["readable"] = [
-            *system.readable(network=run.network),
+            *system.readable(),
             *command.readable,
             *run.inputs,
-            run.folder,
+            *_package_folders(run),
+            *_folders(run),
             f"{base}/skill",
         ]
-        request["writable"] = [scratch, *system.DEVICES]
+        request["writable"] = [scratch, *_writable(run), *system.DEVICES]
     elif level is IsolationLevel.SEATBELT:
         profile = seatbelt.profile(
             readable=[*_readable(run, command), f"{base}/skill"],
-            writable=scratch, network=run.network,
+            writable=[scratch, *_writable(run)],
         )  # fmt: skip
         request["argv"] = [seatbelt.PROGRAM, "-p", profile, *words]
     return request
 
 
 def _readable(run: ScriptRun, command: ScriptCommand) -> tuple[str, ...]:
-    return (*system.readable(network=run.network), *command.readable, *run.inputs, run.folder)
+    return (*system.readable(), *command.readable, *run.inputs, *_package_folders(run), *_folders(run))
+
+
+def _folders(run: ScriptRun) -> list[str]:
+    """Returns the skill's folder and the copy of the workspace, as far as the run has them."""
+    return [path for path in (run.folder, run.workspace.copy if run.workspace else "") if path]
+
+
+def _writable(run: ScriptRun) -> list[str]:
+    return [run.workspace.copy] if run.workspace and run.workspace.write else []
+
+
+def _overlay(workspace: WorkspaceMount) -> dict[str, object]:
+    """The folder that the overlay works in belongs to this run: a second run of the same layer would empty it."""
+    base = f"{workspace.layer}/metier-{secrets.token_hex(8)}"
+    layers = {"folder": workspace.folder, "mask": workspace.mask, "upper": workspace.upper}
+    layers |= {"work": f"{base}/work", "merged": f"{base}/merged"}
+    return {"base": base, "overlay": layers, "written": workspace.upper, "start": workspace.folder}
+
+
+def _copied(workspace: WorkspaceMount) -> dict[str, object]:
+    kept = measure_folder(workspace.copy)
+    return {"written": workspace.copy if workspace.write else "", "kept": list(kept), "start": workspace.copy}
+
+
+def _package_variables(run: ScriptRun, *, is_linked: bool) -> dict[str, str]:
+    """Returns the variables that lead programs which the script starts to its packages."""
+    if run.packages is None:
+        return {}
+    if not run.packages.is_node:
+        return {"PYTHONPATH": run.packages.folder}
+    # Where the skill is a folder of links, packages are found from the links, not from the files that they lead to.
+    options = {"NODE_OPTIONS": "--preserve-symlinks"} if is_linked else {}
+    return {"NODE_PATH": f"{run.packages.folder}/node_modules", **options}
+
+
+def _package_folders(run: ScriptRun) -> tuple[str, ...]:
+    return (run.packages.folder,) if run.packages else ()
 
 
 def _filter(options: seccomp.FilterOptions) -> bytes:

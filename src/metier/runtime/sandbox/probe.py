@@ -113,7 +113,7 @@ def _missing_requirement(features: SandboxFeatures, level: IsolationLevel) -> tu
 def _run_canary(features: SandboxFeatures, level: IsolationLevel) -> dict[str, object]:
     nonce = secrets.token_hex(16)
     # Our own Python: the canary tests the level and must not depend on what else is installed.
-    python = Interpreters(which=lambda _: sys.executable).command("canary.py", b"", network=False)
+    python = Interpreters(which=lambda _: sys.executable).command("canary.py", b"")
     command = ScriptCommand(kind="python", words=(python.words[0], "-I", "-S"), readable=python.readable)
     with tempfile.TemporaryDirectory(prefix="metier-canary-") as outside:
         outside = os.path.realpath(outside)

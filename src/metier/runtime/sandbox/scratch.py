@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from typing import NamedTuple
 
 from .folder_lock import lock_if_abandoned
 
-__all__ = ["ScratchUsage", "collect", "is_run_folder", "measure", "mirror", "remove", "remove_abandoned"]
+__all__ = ["ScratchUsage", "collect", "is_run_folder", "measure", "measure_folder", "mirror", "remove", "remove_abandoned"]
 
 _RUN = re.compile(r"metier-[0-9a-f]{16}")
 _DEEPEST = 200
@@ -43,7 +44,7 @@ def mirror(skill: str, script: str, data: bytes, into: str) -> None:
     """
     os.mkdir(into, 0o700)
     source, copy = skill, into
-    for part in (*script.split("/")[:-1], ""):
+    for part in (*script.split("/")[:-1], "") if skill else ():
         following = part or script.rsplit("/", 1)[-1]
         for name in os.listdir(source):
             if name != following:
@@ -78,6 +79,15 @@ def measure(root: int, limit: int) -> ScratchUsage:
     finally:
         for left, _ in path:
             os.close(left)
+
+
+def measure_folder(path: str) -> ScratchUsage:
+    """Returns the usage of a folder that no script is changing now."""
+    root = os.open(path, _DIRECTORY)
+    try:
+        return measure(root, sys.maxsize - 1)
+    finally:
+        os.close(root)
 
 
 def _entries(folder: int) -> tuple[list[int], list[str]]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = ["PROGRAM", "profile"]
 
@@ -15,9 +15,10 @@ _SYSTEM = ("/System", "/Library/Apple", "/private/var/db/dyld", "/private/etc/ss
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
-def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
-    """Returns a profile that denies everything except reading these paths, writing one, and the network if allowed."""
-    seen = dict.fromkeys(os.path.realpath(path) for path in (*_SYSTEM, *readable, writable))
+def profile(*, readable: Iterable[str], writable: Sequence[str]) -> str:
+    """Returns a profile that denies everything except reading and writing these paths."""
+    seen = dict.fromkeys(os.path.realpath(path) for path in (*_SYSTEM, *readable, *writable))
+    writes = "\n".join(f"  (subpath {_quote(os.path.realpath(path))})" for path in writable)
     reads = "\n".join(f"  (subpath {_quote(path)})" for path in seen)
     devices = "\n".join(f"  (literal {_quote(path)})" for path in _DEVICES)
     lines = [
@@ -29,15 +30,9 @@ def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
         "(allow sysctl-read)",
         '(allow file-read-metadata (literal "/") (literal "/private") (literal "/private/tmp") (literal "/private/var"))',
         f"(allow file-read*\n{reads}\n{devices})",
-        f"(allow file-write* (subpath {_quote(os.path.realpath(writable))}))",
+        f"(allow file-write*\n{writes})",
         f"(allow file-write-data\n{devices})",
     ]
-    if network:
-        lines += [
-            '(allow network-outbound (remote ip "*:*"))',
-            '(allow network-outbound (literal "/private/var/run/mDNSResponder"))',
-            "(allow system-socket)",
-        ]
     return "\n".join(lines) + "\n"
 
 

@@ -28,7 +28,7 @@ def main(descriptor: int, caller: int) -> None:
     parent = None
     if sys.platform == "linux":
         # Imported before the first fork, so that no run pays for it.
-        from . import kernel, landlock
+        from . import kernel, landlock, network_namespace, overlay  # noqa: F401
 
         if 0 < landlock.abi() < 6:  # as in isolation.SCOPED_SIGNALS, which takes too long to import here
             from . import seccomp  # noqa: F401

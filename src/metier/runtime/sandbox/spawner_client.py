@@ -11,12 +11,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metier.errors import UnavailableError
 
-from .messages import read_message, write_message
+from .messages import MOST_LISTENERS, read_message, write_message
 from .scope import scope_words
 
 __all__ = ["send_request", "send_request_sync"]
@@ -121,14 +121,21 @@ def send_request_sync(request: Mapping[str, object]) -> SupervisorReport:
         return _decode(read_message(connection))
 
 
-async def send_request(request: Mapping[str, object]) -> SupervisorReport:
-    """Sends the request and waits for the report. When cancelled, it returns after the run has ended."""
+async def send_request(
+    request: Mapping[str, object], on_listeners: Callable[[Sequence[int]], None] | None = None
+) -> SupervisorReport:
+    """Sends the request and waits for the report. When cancelled, it returns after the run has ended.
+
+    `on_listeners` gets the descriptors of the sockets inside the run, if the request asks for some.
+    """
     loop = asyncio.get_running_loop()
     data = marshal.dumps(dict(request))
     with _SPAWNER.connect() as connection:
         connection.setblocking(False)
         try:
             await loop.sock_sendall(connection, len(data).to_bytes(8, "big") + data)
+            if on_listeners and (descriptors := await _listeners(loop, connection)):
+                on_listeners(descriptors)
             return _decode(await _message(loop, connection))
         except asyncio.CancelledError:
             connection.shutdown(socket.SHUT_WR)
@@ -137,6 +144,20 @@ async def send_request(request: Mapping[str, object]) -> SupervisorReport:
             except (TimeoutError, EOFError, OSError):
                 pass  # the run has ended, or never started
             raise
+
+
+async def _listeners(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> Sequence[int]:
+    """Waits for the byte that precedes the report, and returns the descriptors that came with it."""
+    is_ready = asyncio.Event()
+    loop.add_reader(connection.fileno(), is_ready.set)
+    try:
+        await is_ready.wait()
+    finally:
+        loop.remove_reader(connection.fileno())
+    message, descriptors, _, _ = socket.recv_fds(connection, 1, MOST_LISTENERS)
+    if not message:
+        raise EOFError("the supervisor of the run has ended")
+    return descriptors
 
 
 async def _message(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> bytes:

@@ -32,6 +32,8 @@ class Starter:
 
     def __init__(self, parent: CgroupParent | None) -> None:
         self.leaf = _make_leaf(parent)
+        self.listeners: list[int] = []
+        """Sockets inside the namespace, for the proxy."""
         stdin, self.stdin = os.pipe()
         self.out, out = os.pipe()
         self.err, err = os.pipe()
@@ -110,6 +112,10 @@ class Starter:
         scratch = self._scratch_of(inside, deadline)
         # Only now: processes are counted inside the new user namespace, without the other processes of the user.
         set_limits(inside, request)
+        if request["ports"]:
+            from .network_namespace import open_listeners
+
+            self.listeners = open_listeners(inside, request["ports"])
         os.write(self._release, b"!")
         return scratch
 

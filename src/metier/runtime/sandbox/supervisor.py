@@ -19,7 +19,7 @@ from . import process_tree as tree
 from . import scratch
 from .confinement import Request
 from .folder_lock import make_locked
-from .messages import read_message, write_message
+from .messages import read_message, send_listeners, write_message
 from .starter import Starter, StartError
 from .usage import UsageWatch
 
@@ -39,7 +39,8 @@ _PAUSE = 4
 class CapturedOutput:
     """Stdout and stderr with one limit for both. Records which of them was truncated."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, log: str = "") -> None:
+        self.log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC) if log else -1
         self.left = limit
         self.flood = limit * _FLOOD
         self.parts: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
@@ -51,6 +52,8 @@ class CapturedOutput:
         self.flood -= len(data) - len(kept)
         if kept:
             self.parts[stream].append(kept)
+            if self.log >= 0:
+                os.write(self.log, kept)
         if len(kept) < len(data):
             self.truncated[stream] = True
 
@@ -65,7 +68,7 @@ class SupervisedRun:
         self.starter = starter
         self.main = starter.pid
         self.limits: dict[str, float] = request["limits"]
-        self.output = CapturedOutput(int(self.limits["output_bytes"]))
+        self.output = CapturedOutput(int(self.limits["output_bytes"]), request["log"])
         self.poll = select.poll()
         self.streams: dict[int, str] = {}
         self.stdin = -1
@@ -85,7 +88,10 @@ class SupervisedRun:
         base = self.request["base"]
         lock = make_locked(base) if base else -1
         try:
-            if base:
+            if self.request["overlay"]:
+                for name in ("work", "merged"):
+                    os.mkdir(self.request["overlay"][name], 0o700)
+            elif base:
                 self._make_folders(base)
             since = self._start()
             started()
@@ -110,9 +116,14 @@ class SupervisedRun:
             self.container.make_files(base, self.request["script"])
             return
         scratch.mirror(self.request["folder"], self.request["script_path"], self.request["script"], f"{base}/skill")
+        if self.request["node_modules"]:
+            # Node looks for packages in every folder above the script.
+            os.symlink(self.request["node_modules"], f"{base}/node_modules")
 
     def _start(self) -> float:
         inside = self.starter.start(self.request)
+        if self.starter.listeners:
+            send_listeners(self.connection, self.starter.listeners)
         if self.container and self._attach(self.container):
             inside = self.container.scratch
         self.scratch = inside if inside >= 0 else self.scratch
@@ -272,6 +283,8 @@ def supervise(connection: socket.socket, caller: int, request: Request, starter:
         report = SupervisedRun(connection, request, caller, starter).run(started)
     except (StartError, OSError) as error:
         report = {"cannot_start": str(error)}
+    if request["ports"] and not starter.listeners:
+        send_listeners(connection, [])
     started()
     try:
         write_message(connection, marshal.dumps(report))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from metier.errors import RefusedError
+from metier.runtime.secrets.names import is_secret_name
 
 __all__ = ["DEVICES", "PATH", "environment", "masked", "readable", "system_links"]
 
@@ -20,7 +21,6 @@ _SETTINGS = (
     # Debian's Python links its sitecustomize there.
     "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
 )  # fmt: skip
-_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 # Tables of the kernel: other users' keys, addresses, and the state of all processes. Most are readable for root only.
 _TABLES = (
     "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug",
@@ -33,13 +33,11 @@ _FORBIDDEN = re.compile(
     r"(?:LD_|DYLD_|PYTHON|GIT_|DBUS_|BASH_FUNC_).*|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|SSH_AUTH_SOCK|PERL5(?:LIB|OPT)"
     r"|RUBY(?:OPT|LIB)|SHELLOPTS|BASHOPTS|PS4|IFS|CDPATH|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|PATH|HOME|TMPDIR|SKILL_DIR"
 )
-_SECRET = re.compile(r"(?:.*_)?(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS?)", re.IGNORECASE)
 
 
-def readable(*, network: bool) -> tuple[str, ...]:
+def readable() -> tuple[str, ...]:
     """Returns the existing paths, links unresolved: on most systems /bin is a link into /usr."""
-    wanted = (*_PROGRAMS, *_SETTINGS, *(_NETWORK if network else ()))
-    return tuple(path for path in wanted if os.path.lexists(path))
+    return tuple(path for path in (*_PROGRAMS, *_SETTINGS) if os.path.lexists(path))
 
 
 def masked() -> tuple[str, ...]:
@@ -63,10 +61,12 @@ def environment(
             raise RefusedError(f"scripts cannot get the variable {name}", rule="environment",
                           hint="it changes how programs start; pass the value as an argument")  # fmt: skip
     for name in allowed:
-        if _SECRET.fullmatch(name):
+        if is_secret_name(name):
             raise RefusedError(f"{name} looks like a secret", rule="environment",
-                          hint="pass it in ScriptRun.secrets")  # fmt: skip
-    clean = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch, "SKILL_DIR": skill}
+                          hint=f"run `metier secret set {name}`; in Python, pass it in ScriptRun.secrets")  # fmt: skip
+    clean = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch}
+    if skill:
+        clean["SKILL_DIR"] = skill
     # For a Python that the script starts: it neither reads nor writes bytecode in the skill.
     clean["PYTHONPYCACHEPREFIX"] = f"{scratch}/.pycache"
     if zone and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,64}", zone) and ".." not in zone:

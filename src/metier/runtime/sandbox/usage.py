@@ -14,6 +14,7 @@ __all__ = ["LimitedCgroup", "UsageWatch"]
 
 _SCRATCH_EVERY = 3
 _LITTLE = 1 << 20
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LimitedCgroup(Protocol):
@@ -29,6 +30,9 @@ class UsageWatch:
         self.limits: dict[str, float] = request["limits"]
         self.helpers: int = request["helpers"]
         self.folder = folder
+        self.written = os.open(request["written"], _DIRECTORY) if request["written"] else -1
+        """The layer of the workspace, or its copy, of which the bytes and files that were `kept` at the start are free."""
+        self.kept: list[int] = request["kept"]
         self.is_on_disk = request["scratch_on_disk"]
         self.container = container
         """The first process of a container, or 0. The engine's own processes do not count."""
@@ -69,6 +73,10 @@ class UsageWatch:
 
     def _scratch_is_full(self) -> bool:
         limit = int(self.limits["scratch_files"])
+        if self.written >= 0:
+            layer = scratch.measure(self.written, limit + self.kept[1])
+            if layer.files > limit + self.kept[1] or layer.size > self.limits["scratch_bytes"] + self.kept[0]:
+                return True
         if not self.is_on_disk:
             status = os.fstatvfs(self.folder)
             return status.f_files - status.f_ffree > limit

@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -19,7 +18,9 @@ from metier.errors import RefusedError, UnavailableError
 from metier.sources import find_command, safe_environment
 from metier.values import dataclass
 
-__all__ = ["ImageInterpreters", "Interpreters", "ScriptCommand", "declared_dependencies", "kind_of"]
+from .packages import PackageMount
+
+__all__ = ["ImageInterpreters", "Interpreters", "ScriptCommand", "kind_of"]
 
 _SUFFIXES = {
     ".py": "python", ".sh": "sh", ".bash": "bash", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "typescript",
@@ -35,18 +36,21 @@ _PROGRAMS = {"python": "python", "sh": "sh", "dash": "sh", "bash": "bash", "node
 _HINTS = {
     "python": "install Python 3", "sh": "install a POSIX shell", "bash": "install bash", "node": "install Node.js",
     "typescript": "install bun, deno, or Node.js 22.18 or later", "ruby": "install Ruby", "bun": "install bun",
-    "deno": "install deno", "uv": "install uv (https://docs.astral.sh/uv/)",
+    "deno": "install deno",
 }  # fmt: skip
 _SHEBANG = re.compile(rb"#!\s*([^\r\n]*)")
-_METADATA = re.compile(r"^# /// script\s*$\n((?:^#(?: .*)?$\n)*?)^# ///\s*$", re.MULTILINE)
-# Bytecode is read only from the folders that Python itself has at the start. Elsewhere it could differ from the source that was
-# scanned, and bytecode can say that Python must not compare the two (PEP 552). `-X pycache_prefix` does the same, but compiles
-# the standard library in every run, which takes 160 ms.
+# Bytecode is read only from the folders that Python itself has at the start, and from prepared packages, whose bytecode metier
+# has compiled itself. Elsewhere it could differ from the source that was scanned, and bytecode can say that Python must not
+# compare the two (PEP 552). `-X pycache_prefix` does the same, but compiles the standard library in every run, which takes
+# 160 ms. Prepared packages replace those that are installed for the interpreter.
 # The script's folder is last in sys.path: a script can import files beside it, but they cannot replace the standard library.
 _PYTHON = """\
 def start():
     import sys
     from _frozen_importlib_external import SourceFileLoader, SourcelessFileLoader
+    packages = sys.argv.pop(1)
+    if packages:
+        sys.path[:] = [path for path in sys.path if not path.endswith(("/site-packages", "/dist-packages"))] + [packages]
     own = tuple(f"{path}/" for path in sys.path)
     cached, sourceless = SourceFileLoader.get_code, SourcelessFileLoader.get_code
     def compiled(self, name):
@@ -101,19 +105,6 @@ def kind_of(path: str, data: bytes) -> str:
     return "typescript" if kind == "node" and _SUFFIXES.get(suffix) == "typescript" else kind
 
 
-def declared_dependencies(data: bytes) -> tuple[str, ...]:
-    """Returns the dependencies in the script's inline metadata (PEP 723)."""
-    found = _METADATA.search(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-    if not found:
-        return ()
-    text = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in found[1].splitlines())
-    try:
-        wanted = tomllib.loads(text).get("dependencies", [])
-    except tomllib.TOMLDecodeError as error:
-        raise RefusedError(f"invalid inline metadata in the script: {error}", rule="interpreter", hint="see PEP 723") from None
-    return tuple(map(str, wanted)) if isinstance(wanted, list) else ()
-
-
 class Interpreters:
     """The interpreters of this machine. `which` finds a command on the user's PATH; `home` is never made readable."""
 
@@ -122,14 +113,13 @@ class Interpreters:
         self._home = os.path.realpath(home or os.path.expanduser("~"))
         self._known: set[str] = set()
 
-    def command(self, path: str, data: bytes, *, network: bool) -> ScriptCommand:
+    def command(self, path: str, data: bytes, *, packages: PackageMount | None = None) -> ScriptCommand:
         """Returns the command for a script. Raises UnavailableError if the interpreter is missing."""
         kind = kind_of(path, data)
         if kind == "program":
             return ScriptCommand(kind=kind, words=())
         if kind == "python":
-            wanted = declared_dependencies(data)
-            return self._uv(wanted, network=network) if wanted else self._python()
+            return self._python(packages)
         if kind == "typescript":
             return self._typescript()
         return self._plain(kind, _OPTIONS.get(kind, ()))
@@ -138,8 +128,6 @@ class Interpreters:
         """Returns why this machine cannot run a script; empty if it can. Starts nothing but `node --version`, once."""
         try:
             kind = kind_of(path, data)
-            if kind == "python" and declared_dependencies(data):
-                kind = "uv"
             if kind not in self._known:
                 self._require(kind)
         except (RefusedError, UnavailableError) as error:
@@ -163,26 +151,16 @@ class Interpreters:
             raise _missing(kind)
         return ScriptCommand(kind=kind, words=(found, *options), readable=self._program_folders(found))
 
-    def _python(self) -> ScriptCommand:
-        found = self._which("python3") or sys.executable
+    def _python(self, packages: PackageMount | None) -> ScriptCommand:
+        found = packages.python if packages and packages.python else self._which("python3") or sys.executable
         if not found:
             raise _missing("python")
         executable, *folders = _layout(found)
         return ScriptCommand(
-            kind="python", words=(executable, "-I", "-B", "-c", _PYTHON), readable=self._python_folders(executable, folders)
+            kind="python",
+            words=(executable, "-I", "-B", "-c", _PYTHON, packages.folder if packages else ""),
+            readable=self._python_folders(executable, folders),
         )
-
-    def _uv(self, wanted: Sequence[str], *, network: bool) -> ScriptCommand:
-        uv = self._find("uv")
-        if uv is None or not network:
-            what = ", ".join(wanted[:5])
-            missing = "network access" if uv else "uv, which is not installed"
-            raise UnavailableError(f"the script declares dependencies ({what}); installing them needs {missing}",
-                              hint="allow network access for this skill" if uv else "install uv (https://docs.astral.sh/uv/)",
-                              retryable=False)  # fmt: skip
-        python = self._python()
-        words = (uv, "run", "--quiet", "--no-config", "--python", python.words[0], "--script")
-        return ScriptCommand(kind="uv", words=words, readable=(*self._program_folders(uv), *python.readable))
 
     def _typescript(self) -> ScriptCommand:
         for kind in ("bun", "deno"):
@@ -232,19 +210,18 @@ class Interpreters:
 class ImageInterpreters:
     """The interpreters of a container image, by their names. The container says if one is not installed."""
 
-    def command(self, path: str, data: bytes, *, network: bool) -> ScriptCommand:
+    def command(self, path: str, data: bytes, *, packages: PackageMount | None = None) -> ScriptCommand:
         kind = kind_of(path, data)
         if kind == "program":
             return ScriptCommand(kind=kind, words=())
+        if packages is not None:
+            raise UnavailableError(
+                "packages are prepared for the interpreters of this machine, not for those of an image",
+                hint="install them in the image, and drop them from the script",
+                retryable=False,
+            )
         if kind == "python":
-            wanted = declared_dependencies(data)
-            if wanted and not network:
-                raise UnavailableError(
-                    f"the script declares dependencies ({', '.join(wanted[:5])}); installing them needs network access",
-                    hint="install them in the image, and drop them from the script",
-                    retryable=False,
-                )
-            return ScriptCommand(kind=kind, words=("python3", "-I", "-B", "-c", _PYTHON))
+            return ScriptCommand(kind=kind, words=("python3", "-I", "-B", "-c", _PYTHON, ""))
         if kind == "typescript":
             return ScriptCommand(kind="node", words=("node",))  # 22.18 or later runs it
         return ScriptCommand(kind=kind, words=(kind, *_OPTIONS.get(kind, ())))
@@ -252,7 +229,7 @@ class ImageInterpreters:
     def problem(self, path: str, data: bytes) -> str:
         """Returns why the script cannot run; empty if the image may be able to."""
         try:
-            self.command(path, data, network=False)
+            self.command(path, data)
         except (RefusedError, UnavailableError) as error:
             return f"{error}; {error.hint}"
         return ""

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metier.errors import MetierError, RefusedError, UnavailableError
+from metier.errors import MetierError, UnavailableError
 from metier.runtime import events
 from metier.runtime.async_bridge import in_thread
-from metier.runtime.policy.patterns import ToolRequest
-from metier.runtime.policy.permissions import NETWORK, script_tool_request
+from metier.runtime.policy.permissions import script_tool_request
 from metier.runtime.script_run import Outcome, ScriptRun
 from metier.runtime.tool_errors import BadArgumentsError, OverBudgetError
 from metier.runtime.usage import Usage
 from metier.spec import resource_path
 from metier.values import dataclass, replace
 
+from .packages import mount_packages
+from .run_grants import authorise, find_grants
 from .script import script_paths
 
 if TYPE_CHECKING:
     from metier.runtime.session import Session
 
-__all__ = ["ScriptRequest", "run_script"]
+__all__ = ["ScriptRequest", "run_script", "seconds_left"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,10 @@ class ScriptRequest:
     """scripts/chart.py, or only chart.py."""
     arguments: tuple[str, ...] = ()
     stdin: str | bytes | None = None
-    network: bool = False
+    hosts: tuple[str, ...] = ()
+    """Hosts that it must be able to reach, besides those that the skill declares."""
+    secrets: tuple[str, ...] = ()
+    """Names of stored secrets that it must get, besides those that the skill needs."""
     outputs: tuple[str, ...] = ()
     """Files of its scratch folder to return."""
     seconds: float | None = None
@@ -43,7 +47,7 @@ class ScriptRequest:
 async def run_script(session: Session, request: ScriptRequest) -> Outcome:
     if session.services.runner is None:
         raise UnavailableError("this session cannot run scripts", hint="set runner in SessionServices", retryable=False)
-    run = await in_thread(_plan, session, request)
+    run, notes = await in_thread(_plan, session, request)
     session.mark_used(request.skill)
     session.emit(
         events.ScriptStarted(
@@ -51,7 +55,7 @@ async def run_script(session: Session, request: ScriptRequest) -> Outcome:
             timestamp=session.services.clock(),
             name=request.skill,
             script=run.script,
-            network=run.network,
+            hosts=run.hosts,
             arguments=run.arguments,
         )
     )
@@ -65,42 +69,38 @@ async def run_script(session: Session, request: ScriptRequest) -> Outcome:
         raise
     finally:
         session.emit(_finished(session, request.skill, run.script, outcome, error))
-    return outcome
+    return replace(outcome, notes=(*outcome.notes, *notes))
 
 
-def _plan(session: Session, request: ScriptRequest) -> ScriptRun:
+def _plan(session: Session, request: ScriptRequest) -> tuple[ScriptRun, list[str]]:
     skill = session.skills.skill(request.skill)
     script = _find_script(request.script, script_paths(skill, skill.resources()))
     requester = session.skills.requester(skill)
-    needed = [script_tool_request(skill.name, script, request.arguments)]
-    needed += [ToolRequest(tool=NETWORK, words=needed[0].words)] if request.network else []
-    for each in needed:
-        try:
-            session.services.permissions.authorise(each, requester)
-        except RefusedError as refused:
-            session.emit(
-                events.ActionRefused(
-                    session=session.id,
-                    timestamp=session.services.clock(),
-                    name=skill.name,
-                    what=str(each),
-                    rule=refused.rule,
-                    reason=f"{refused}; {refused.hint}",
-                )
-            )
-            raise
+    wanted = script_tool_request(skill.name, script, request.arguments)
+    authorise(session, wanted, requester)
+    grants = find_grants(session, skill, requester, hosts=request.hosts, secrets=request.secrets, words=wanted.words)
+    folder = session.skills.folder(skill.name)
+    packages = mount_packages(
+        skill, script, folder, provider=session.services.packages, permissions=session.services.permissions,
+        requester=requester,
+    )  # fmt: skip
     options = session.options
-    seconds = min(options.limits.seconds, request.seconds or options.limits.seconds, _seconds_left(session, skill.name))
-    return ScriptRun(
-        folder=session.skills.folder(skill.name),
+    seconds = min(options.limits.seconds, request.seconds or options.limits.seconds, seconds_left(session, skill.name))
+    run = ScriptRun(
+        folder=folder,
         script=script,
+        packages=packages,
         arguments=request.arguments,
-        network=request.network,
+        hosts=tuple(grants.hosts),
+        secrets=grants.secrets,
+        masked=tuple(grants.masked),
         outputs=request.outputs,
         stdin=request.stdin.encode("utf-8", "surrogatepass") if isinstance(request.stdin, str) else request.stdin,
         environment=dict(options.environment),
+        workspace=session.workspace.mount() if session.workspace is not None else None,
         limits=replace(options.limits, seconds=seconds),
     )
+    return run, grants.notes
 
 
 def _find_script(name: str, known: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ def _find_script(name: str, known: Sequence[str]) -> str:
     )
 
 
-def _seconds_left(session: Session, skill: str) -> float:
+def seconds_left(session: Session, skill: str) -> float:
     """Returns the seconds that the budgets leave for this run. Raises OverBudgetError if there are none."""
     budgets = session.options.budgets
     if not budgets.has_limits:

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from metier.errors import NotFoundError, RefusedError, UnavailableError
+from metier.runtime.network.connections import Connection
+from metier.runtime.sandbox.bubblewrap import FIX
 from metier.runtime.sandbox.isolation import Isolation, IsolationLevel, isolation_at
-from metier.runtime.sandbox.plan import SandboxFeatures, plan_run
+from metier.runtime.sandbox.plan import OVERLAY_ERROR, SandboxFeatures, plan_run
 from metier.runtime.sandbox.probe import ProbeResult, detect_features, probe_level
 from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Limits, Outcome, OutputFile, ScriptRun
+from metier.runtime.secrets.redaction import hide_secrets
+from metier.runtime.workspace.copy import copy_workspace
 from metier.sources import DiskFiles
 from metier.spec import resource_path
 from metier.values import replace
 
 from .interpreters import Interpreters
+
+if TYPE_CHECKING:
+    from metier.runtime.network.run_network import RunNetwork
 
 __all__ = ["Runner", "check_argument_limits", "check_input", "outcome_of", "read_script"]
 
@@ -67,35 +76,54 @@ class Runner:
         """Runs the script. When cancelled, it raises CancelledError after all processes of the run have ended."""
         check_argument_limits(run)
         # In a thread: the first run probes the sandbox and starts interpreters to find their folders.
-        level, request, before = await asyncio.to_thread(self._prepare, run)
+        level, request, before, network = await asyncio.to_thread(self._prepare, run)
+        connections: tuple[Connection, ...] = ()
         try:
-            report = await send_request(request)
-        except (EOFError, ConnectionError) as error:
-            raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
+            report = await _send(request, network)
+            is_mounted = bool(request["overlay"])
+            if is_mounted and str(report.get("cannot_start", "")).startswith(OVERLAY_ERROR):
+                # The file system of the folder or of the layer cannot be part of an overlay, or the kernel does not allow it.
+                is_mounted = False
+                if network:
+                    await asyncio.to_thread(network.close)
+                level, request, before, network = await asyncio.to_thread(self._prepare, run, copied=True)
+                report = await _send(request, network)
+        finally:
+            if network:
+                connections = await asyncio.to_thread(network.close)
         if "cannot_start" in report:
             raise UnavailableError(f"the {level} sandbox did not start: {report['cannot_start']}", hint="see `metier doctor`")
-        if before is not None and before != await asyncio.to_thread(_folder_state, os.path.realpath(run.folder)):
+        if before is not None and before != await asyncio.to_thread(_state, run):
             raise RefusedError(
-                "the skill's folder changed while its script ran",
+                "the skill's folder or its packages changed while its script ran",
                 rule="skill-changed",
                 hint="install the skill again; its files can no longer be trusted",
             )
         isolation = isolation_at(
-            level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"]
-        )
-        return outcome_of(report, isolation)
+            level, hosts=bool(run.hosts), abi=self._features.abi, root=os.geteuid() == 0, cgroup=report["cgroup"],
+            copied=run.workspace is not None and not is_mounted,
+        )  # fmt: skip
+        return hide_secrets(replace(outcome_of(report, isolation), connections=connections), run)
 
-    def _prepare(self, run: ScriptRun) -> tuple[IsolationLevel, Mapping[str, object], object]:
-        """Returns the level, the request to the supervisor, and the state of a folder that the level leaves writable."""
+    def _prepare(
+        self, run: ScriptRun, *, copied: bool = False
+    ) -> tuple[IsolationLevel, Mapping[str, object], object, RunNetwork | None]:
+        """Returns the level, the request, the state of a folder that the level leaves writable, and the network of the run."""
         level = self._required_level(run.limits)
-        folder = os.path.realpath(run.folder)
+        network = _network(run, level)
+        folder = os.path.realpath(run.folder) if run.folder else ""
         path, data = read_script(run, folder)
-        command = self._interpreters.command(path, data, network=run.network)
+        command = self._interpreters.command(path, data, packages=run.packages)
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
-        before = None if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) else _folder_state(folder)
-        return level, plan_run(self._features, level, run, path=path, data=data, command=command), before
+        copied = copied or (run.workspace is not None and os.path.isdir(run.workspace.copy))
+        if run.workspace and (copied or level is not IsolationLevel.NAMESPACE):
+            copy_workspace(run.workspace, most_bytes=run.limits.scratch_bytes, most_files=run.limits.scratch_files)
+        is_fixed = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) or not folder
+        before = None if is_fixed else _state(run)
+        request = plan_run(self._features, level, run, path=path, data=data, command=command, network=network, copied=copied)
+        return level, request, before, network
 
     def _required_level(self, limits: Limits) -> IsolationLevel:
         best = self.best()
@@ -119,6 +147,30 @@ class Runner:
             return _PROBED[key]
 
 
+def _network(run: ScriptRun, level: IsolationLevel) -> RunNetwork | None:
+    """Returns the network of the run, or None without hosts. Only a network namespace can hold a run to hosts."""
+    if not run.hosts and not run.masked:
+        return None
+    if level is not IsolationLevel.NAMESPACE:
+        raise RefusedError(
+            f"network access by host needs isolation level namespace, and scripts run at level {level} here",
+            rule="network",
+            hint=f"{FIX}, or run the script without --network"
+            if sys.platform == "linux"
+            else "run the script without --network",
+        )
+    from metier.runtime.network.run_network import RunNetwork
+
+    return RunNetwork(run)
+
+
+async def _send(request: Mapping[str, object], network: RunNetwork | None) -> SupervisorReport:
+    try:
+        return await send_request(request, network.start if network else None)
+    except (EOFError, ConnectionError) as error:
+        raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
+
+
 def check_argument_limits(run: ScriptRun) -> None:
     """Raises RefusedError if the arguments exceed the limits."""
     limits = run.limits
@@ -139,6 +191,10 @@ def check_argument_limits(run: ScriptRun) -> None:
 def read_script(run: ScriptRun, folder: str) -> tuple[str, bytes]:
     """Returns the script's path inside the skill without links, and its bytes. It is read once: these bytes run."""
     path = resource_path(run.script)
+    if run.code is not None:
+        if "/" in path:
+            raise RefusedError(f"{path!r} is not the name of a program", rule="not-a-script", hint="use a name such as code.py")
+        return path, run.code
     if not path.startswith("scripts/") and path not in run.named:
         raise RefusedError(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are in scripts/")
     data = DiskFiles(folder).read(path, limit=_LARGEST_SCRIPT)
@@ -161,6 +217,12 @@ def check_input(path: str) -> str:
     if not os.path.exists(clean):
         raise NotFoundError(f"input {path!r} not found", hint="check the path")
     return clean
+
+
+def _state(run: ScriptRun) -> list[tuple[object, ...]]:
+    """Returns the state of the folders that a run may only read."""
+    folders = (os.path.realpath(run.folder), *((run.packages.folder,) if run.packages else ()))
+    return [each for folder in folders for each in _folder_state(folder)]
 
 
 def _folder_state(folder: str) -> list[tuple[object, ...]]:

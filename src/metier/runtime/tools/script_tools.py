@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from metier.disclosure import escape_output, escape_xml
 from metier.errors import plural
+from metier.runtime.network.connections import ConnectionDecision
 from metier.runtime.script_run import Outcome, printable
 from metier.runtime.scripts.run_script import ScriptRequest, run_script
 from metier.runtime.scripts.script import SkillScript
@@ -16,10 +18,12 @@ from .tool import Tool, ToolReply, safe_description, safe_schema
 if TYPE_CHECKING:
     from metier.runtime.session import Session
 
-__all__ = ["outcome_text", "script_tools"]
+__all__ = ["connection_notes", "outcome_text", "script_tools"]
 
 _MAX_OUTPUT = 60_000
 """Characters of an outcome that a model gets; `ToolReply.outcome` holds all of it."""
+
+_MAX_CONNECTIONS = 20
 
 _STOP_REASONS = {"time": "timed out", "cancel": "cancelled", "output": "printed too much", "memory": "used too much memory",
           "processes": "started too many processes", "scratch": "wrote too much"}  # fmt: skip
@@ -67,7 +71,21 @@ def outcome_text(skill: str, script: str, outcome: Outcome) -> str:
             parts += [f"<{name}>", _cut(escape_output(printable(text)), cut), f"</{name}>"]
     parts += [f"<file>{escape_xml(file.path)} ({plural(len(file.data), 'byte')})</file>" for file in outcome.files]
     parts += [f"[{escape_xml(path)} was not returned: {escape_xml(why)}]" for path, why in outcome.refused_files]
+    parts += [f"[{escape_xml(each)}]" for each in connection_notes(outcome)]
+    parts += [f"[{escape_xml(note)}]" for note in outcome.notes] if not outcome.ok else []
     return "\n".join([*parts, "</script_result>"])
+
+
+def connection_notes(outcome: Outcome) -> Iterator[str]:
+    """Yields one sentence for each connection that was refused, and for each placeholder that was sent elsewhere."""
+    seen: set[str] = set()
+    for each in outcome.connections:
+        refused = each.decision is ConnectionDecision.REFUSED
+        if (refused or each.note) and len(seen) < _MAX_CONNECTIONS:
+            text = f"{'no connection to ' if refused else ''}{each.host}:{each.port}: {each.note}"
+            if text not in seen:
+                seen.add(text)
+                yield text
 
 
 def _cut(text: str, is_truncated: bool) -> str:

@@ -22,6 +22,7 @@ from metier.runtime.tool_errors import BadArgumentsError
 from metier.spec import FileEntry, Json, Skill, first_sentence
 from metier.values import replace
 
+from .general.general_tools import general_tools
 from .schema import Schema, object_schema
 from .script_tools import script_reply, script_tools
 from .tool import Tool, ToolFunction, ToolReply
@@ -37,7 +38,7 @@ _MAX_LISTED = 200
 
 def session_tools(session: Session) -> tuple[Tool, ...]:
     active = session.active_skills()
-    tools = [*_catalog_tools(session), *_active_tools(session, active)]
+    tools = [*_catalog_tools(session), *_active_tools(session, active), *general_tools(session)]
     taken = {tool.name for tool in tools}
     for skill in active:
         for tool in _skill_tools(session, skill):
@@ -60,7 +61,7 @@ def static_tools(session: Session) -> tuple[Tool, ...]:
         tools.append(_read_tool(session, names))
     if session.services.runner is not None and any(os.path.isdir(f"{entry.folder}/scripts") for entry in entries):
         tools.append(_run_tool(session, names, _text("Path of the script, such as scripts/chart.py.")))
-    return tuple(tools)
+    return (*tools, *general_tools(session, is_static=True))
 
 
 def _catalog_tools(session: Session) -> Iterator[Tool]:

@@ -30,6 +30,8 @@ class ToolReply:
     """Of the error in the text; empty if the call succeeded."""
     outcome: Outcome | None = None
     """Of the script, if one ran."""
+    summary: str = ""
+    """The result in a few words, for a line on a terminal: `exit code 0, 1,204 bytes`."""
 
 
 ToolFunction = Callable[[dict[str, Json]], Awaitable[ToolReply]]

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from metier.errors import RefusedError
 from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import is_unknown_host, urls_in
 from metier.scan.data.packages import similar_package
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
+from metier.spec import inline_metadata
 
 __all__ = ["judge_dependencies"]
 
@@ -25,6 +27,7 @@ _NAME = lazy_pattern(r"(?P<name>@?[A-Za-z0-9][\w./-]{0,100}?)(?P<version>(?:\[[\
 _REQUIREMENT = lazy_pattern(
     r"^(?P<name>[A-Za-z0-9][\w.-]{0,100})(?:\[[\w, -]{0,100}\])?\s{0,4}(?P<version>[=<>~!@][^#;\n]{0,200})?", re.MULTILINE
 )
+_DIRECT = lazy_pattern(r"(?:git\+\w+|https?|git|github|gitlab|bitbucket):[^\s;]{1,500}|git@[^\s;]{1,500}")
 _LIFECYCLE = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 _MOST = 300
 
@@ -38,6 +41,8 @@ def judge_dependencies(text: SkillText, collector: FindingCollector) -> None:
     elif name in ("conftest.py", "sitecustomize.py", "usercustomize.py") or name.endswith(".pth"):
         confidence = Confidence.LOW if name == "conftest.py" else Confidence.MEDIUM
         collector.add("SK507", f"Python or pytest runs {name} automatically", file=text.path, confidence=confidence)
+    if "# /// script" in text.text:
+        _inline_metadata(text, collector)
     if (text.kind in (TextKind.SHELL, TextKind.PROSE, TextKind.POWERSHELL) and "install" in text.low) or " add " in text.low:
         _commands(text, collector)
 
@@ -104,11 +109,40 @@ def _slip(name: str, registry: str, text: SkillText, at: int, collector: Finding
         collector.flag("SK802", f"{name!r} on {registry} resembles {other!r}", text=text, at=at, confidence=confidence)
 
 
+def _inline_metadata(text: SkillText, collector: FindingCollector) -> None:
+    """Judges what a script declares (PEP 723). A missing version is no finding: metier locks what it fetches."""
+    try:
+        found = inline_metadata(text.text.encode("utf-8", "replace"))
+    except RefusedError:
+        # It does not run either.
+        return
+    for requirement in found.dependencies[:_MOST] if found else ():
+        at = max(text.text.find(requirement), 0)
+        if spelled := _REQUIREMENT.match(requirement):
+            _slip(spelled["name"], "PyPI", text, at, collector)
+        _direct(requirement, text, at, collector)
+
+
+def _direct(requirement: str, text: SkillText, at: int, collector: FindingCollector) -> None:
+    """Flags a package that comes from an address instead of the index: its content is what that address serves today."""
+    found = _DIRECT.search(requirement)
+    if found is None:
+        return
+    name, address = requirement.split("@")[0].strip()[:80], found[0]
+    if re.match(r"git[+:]|github:|gitlab:|bitbucket:|git@", address):
+        if not re.search(r"[@#][0-9a-f]{40}\b", address):
+            collector.flag("SK803", f"{name} comes from a git repository without a commit", text=text, at=at)
+    elif not re.search(r"#sha256=[0-9a-f]{64}", address):
+        _foreign(f" {address}", text, at, collector)
+
+
 def _requirements(text: SkillText, collector: FindingCollector) -> None:
     for found in islice(_REQUIREMENT.finditer(text.text), _MOST):
         if not found["version"]:
             collector.flag("SK801", f"{found['name']} has no version", text=text, at=found.start())
         _slip(found["name"], "PyPI", text, found.start(), collector)
+        if found["version"] and found["version"].startswith("@"):
+            _direct(text.text[found.start() :].partition("\n")[0], text, found.start(), collector)
     for line in text.text.split("\n")[:_MOST]:
         if line.startswith(("--index-url", "--extra-index-url", "-i ")):
             _foreign(line, text, text.text.find(line), collector)
@@ -144,6 +178,8 @@ def _package_json(text: SkillText, collector: FindingCollector) -> None:
             _slip(name, "npm", text, at, collector)
             if version in ("*", "latest", ""):
                 collector.flag("SK801", f"{name} has no version", text=text, at=at)
+            elif re.match(r"git[+:]|github:|gitlab:|bitbucket:|git@", version):
+                _direct(f"{name}@{version}", text, at, collector)
             elif version.startswith("http://") or (version.startswith("https://") and "github.com" not in version):
                 collector.flag("SK803", f"{name} comes from {version[:80]}", text=text, at=at)
 

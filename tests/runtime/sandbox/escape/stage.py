@@ -46,8 +46,12 @@ _HAS_CGROUP = not IN_CONTAINERS and any(found.has(Guard.RUN_MEMORY) for found in
 WAYS_TO_LIMIT: list[SandboxFeatures | None] = [None, replace(detect_features(), cgroup=False)][: 1 + _HAS_CGROUP]
 """This machine, and if it has cgroups, the same machine without them: there memory and processes are measured."""
 at_every_level = pytest.mark.parametrize("level", LEVELS, ids=str)
-_ATTEMPTS = [Path(__file__).with_name(name) for name in ("attempts.py", "attempts_on_limits.py")]
-_FIRST_ON_LIMITS = "e43"
+_ATTEMPTS = [
+    Path(__file__).with_name(name)
+    for name in ("attempts.py", "attempts_on_limits.py", "attempts_on_network.py", "attempts_on_packages.py")
+]
+_FIRST_ROWS = ("e43", "e70", "e85")
+"""The first row of each further file."""
 
 
 def note(row: str, level: IsolationLevel, held: str) -> None:
@@ -127,7 +131,8 @@ class Stage:
     def run(self, name: str, level: IsolationLevel, *, facts: Mapping[str, object] | None = None, **more: Any) -> ScriptRun:
         limits = replace(Limits(seconds=60, argument_bytes=1 << 16, require=level), **more.pop("limits", {}))
         words = (name, json.dumps(self.facts(**(facts or {}))), *more.pop("arguments", ()))
-        script = _ATTEMPTS[name[0] == "e" and name[1:3].isdigit() and name >= _FIRST_ON_LIMITS].name
+        is_row = name[0] == "e" and name[1:3].isdigit()
+        script = _ATTEMPTS[is_row and sum(name >= first for first in _FIRST_ROWS)].name
         return ScriptRun(folder=str(self.skill), script=f"scripts/{script}", arguments=words, limits=limits, **more)
 
     def attempt(self, name: str, level: IsolationLevel, *, facts: Mapping[str, object] | None = None, **more: Any) -> Outcome:

@@ -34,6 +34,14 @@ ROWS = {
     "E48": "outlive a killed supervisor", "E49": "kill the supervisor, at each Landlock ABI",
     "E50": "a planted interpreter", "E51": "scratch: unlinked files, many and deep folders", "E52": "ioctls of file systems",
     "E53": "find other processes by their id", "E54": "tables of the kernel in /proc",
+    "E55": "leave the workspace through links, to read", "E56": "leave it through links, to write", "E57": "read its hidden files",
+    "E58": "write its hidden files", "E59": "poison its git repository", "E60": "devices, setuid, pipes, sockets in its layer",
+    "E61": "swap folders while changes are applied", "E62": "change it although the run was killed", "E63": "fill its layer",
+    "E70": "with granted hosts: the host's loopback through the proxy", "E71": "another host by CONNECT, SNI, Host, smuggling",
+    "E72": "odd spellings of an address", "E73": "a granted name that leads to this machine", "E74": "DNS as a channel",
+    "E75": "UDP, raw and other sockets", "E76": "the value of a masked secret", "E77": "the key of the run's authority",
+    "E78": "another skill's secret", "E79": "more connections than allowed",
+    "E85": "poison the environment cache", "E86": "replace a prepared package by a file of the skill",
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Runs inside the sandbox: the commands of one transcript, each in a shell of its own, in the skill's folder.
 
-Reads {"folder", "commands"} as JSON from standard input and prints [{"code", "output", "seconds"}], output as a terminal
-would show it: standard output and errors in the order in which they came.
+Reads {"folder", "commands", "paths"} as JSON from standard input and prints [{"code", "output", "seconds"}], output as a
+terminal would show it: standard output and errors in the order in which they came.
 """
 
 import json
@@ -25,6 +25,7 @@ def main() -> None:
     path = tools + os.pathsep + os.environ["PATH"]
     # Unbuffered, or Python would print its errors before its output, as on no terminal.
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PATH": path, "SKILL_DIR": plan["folder"]}
+    environment.update({name: os.pathsep.join(folders) for name, folders in plan["paths"].items()})
     done = []
     for command in plan["commands"]:
         started = time.monotonic()

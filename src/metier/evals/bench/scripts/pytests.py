@@ -1,7 +1,7 @@
 """Runs inside the sandbox: one pytest file of a skill, in the skill's folder, with its scripts/ importable.
 
-Reads {"folder", "file"} as JSON from standard input and leaves report.json in the scratch folder: a file and not standard
-output, which belongs to the tests.
+Reads {"folder", "file", "paths"} as JSON from standard input and leaves report.json in the scratch folder: a file and not
+standard output, which belongs to the tests.
 """
 
 import json
@@ -53,6 +53,8 @@ def main() -> None:
     os.chdir(plan["folder"])
     scripts = os.path.join(plan["folder"], "scripts")
     sys.path[:0] = [scripts] if os.path.isdir(scripts) else []
+    sys.path += plan["paths"].get("PYTHONPATH", [])
+    os.environ.update({name: os.pathsep.join(folders) for name, folders in plan["paths"].items()})
     watcher = Watcher()
     # Nothing of the machine's own pytest configuration: a skill's tests mean the same everywhere.
     words = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", plan["folder"], "--import-mode=importlib"]

@@ -1,0 +1,78 @@
+"""Opens sockets inside the network namespace of a run, which is otherwise empty.
+
+A short-lived child joins the namespace: first the user namespace that owns it, in which we have all capabilities, then the
+namespace itself. It sends the sockets back and ends. The child has no other thread, as the kernel demands.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+
+from .kernel import system_call
+
+__all__ = ["open_listeners"]
+
+_SETNS = {"x86_64": 308, "aarch64": 268}
+_NS_GET_USERNS = 0xB701
+_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
+_BACKLOG = 64
+_NAMES = 53
+_ADDRESS = "127.0.0.1"
+_MOST = 64
+
+
+def open_listeners(inside: int, ports: list[int]) -> list[int]:
+    """Returns descriptors of sockets in the namespace of the process: one for each TCP port, then one for name queries."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                ours.close()
+                _send_listeners(inside, ports, theirs)
+            finally:
+                os._exit(0)
+        theirs.close()
+        message, descriptors, _, _ = socket.recv_fds(ours, 2000, _MOST)
+        _reap(pid)
+    if len(descriptors) != len(ports) + 1:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise OSError(f"the network of the run was not set up: {message.decode(errors='replace')}")
+    return descriptors
+
+
+def _send_listeners(inside: int, ports: list[int], link: socket.socket) -> None:
+    try:
+        _join(inside)
+        sockets = [_listen(port) for port in ports]
+        names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        names.bind((_ADDRESS, _NAMES))
+        socket.send_fds(link, [b"+"], [each.fileno() for each in (*sockets, names)])
+    except OSError as error:
+        link.sendall(str(error).encode(errors="replace")[:2000])
+
+
+def _join(inside: int) -> None:
+    number = _SETNS[os.uname().machine]
+    network = os.open(f"/proc/{inside}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    owner = fcntl.ioctl(network, _NS_GET_USERNS)
+    system_call(number, owner, _NEW_USER)
+    system_call(number, network, _NEW_NETWORK)
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((_ADDRESS, port))
+    listener.listen(_BACKLOG)
+    return listener
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        pass

@@ -1,0 +1,28 @@
+"""The metier command inside the sandbox, for skills that check their work with it.
+
+The PATH of the sandbox holds only the system's programs. A line that calls `metier` gets it as a shell function, and may read
+the folders of the Python that it runs in.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+
+from metier.runtime.scripts.interpreters import Interpreters
+
+__all__ = ["own_program"]
+
+_CALL = re.compile(r"(?:^|[\s;&|(])metier\s")
+
+
+def own_program(line: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the text to put before a line, and the folders to read; nothing if the line does not call metier."""
+    if not _CALL.search(line) or not sys.executable:
+        return "", ()
+    command = Interpreters(which=lambda _: sys.executable).command("metier.py", b"")
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))))
+    # On the first line of the program, so that the numbers of lines in messages stay.
+    return f'metier() {{ {shlex.quote(command.words[0])} -P -m metier "$@"; }}; ', (*command.readable, package)
