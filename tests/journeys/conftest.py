@@ -75,16 +75,12 @@ _STEPS = {
 
 
 def _answer(request: ModelRequest) -> ModelAnswer:
-<<<<<<< HEAD
-    """Calls the tool that the message is about, tells an endless story, and else repeats the message."""
+    """Follows the steps of a request, or calls the tool that it is about; tells an endless story; else repeats the message."""
     if "tax return" in request.user and "Skill" in request.tools:
         return says("Done.") if request.results else calls("Skill", skill="tax-forms")
-=======
-    """Follows the steps of a request, or calls the tool that it is about; tells an endless story; else repeats the message."""
     for words, steps in _STEPS.items():
         if words in request.user:
             return steps[len(request.results)]
->>>>>>> main
     for word, (tool, arguments) in TOOL_CALLS.items():
         if word in request.user and tool in request.tools and request.body["messages"][-1]["role"] == "user":
             return calls(tool, **arguments)
@@ -137,12 +133,6 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-<<<<<<< HEAD
-def terminal(installed_program: Path, model: ModelServer, web: dict[str, str]) -> Iterator[ShellTerminal]:
-    with open_terminal(
-        installed_program, {"MODEL_URL": model.url, "PROGRAMS": str(PROGRAM_FOLDER), "NO_COLOR": "1", **web}
-    ) as shell:
-=======
 def index() -> Iterator[PackageIndex]:
     """An index and a registry of packages; journeys have its address in INDEX_URL, and stop it with $INDEX_URL/stop."""
     with PackageIndex() as found:
@@ -160,9 +150,8 @@ def terminal(
 ) -> Iterator[ShellTerminal]:
     # The journeys' internet is a proxy; the index is on loopback.
     packages = {"INDEX_URL": index.url, **index.variables, "no_proxy": "127.0.0.1"}
-    variables = {"MODEL_URL": model.url, "NO_COLOR": "1", **web, **api, **packages}
+    variables = {"MODEL_URL": model.url, "PROGRAMS": str(PROGRAM_FOLDER), "NO_COLOR": "1", **web, **api, **packages}
     with open_terminal(installed_program, variables) as shell:
->>>>>>> main
         yield shell
 
 

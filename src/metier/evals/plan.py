@@ -63,19 +63,16 @@ class EvalServices:
     """Judges triggers instead of the local ranker, and does the tasks of output evals."""
     test_runner: ScriptRunner | None = None
     """Runs the skills' own tests; default: `runner`."""
-<<<<<<< HEAD
     agent: AgentRunner | None = None
     """An agent program that judges triggers and does tasks; the model then only grades."""
     beside: tuple[Entry, ...] = ()
     """The other skills that the agent can see."""
     at_once: int = 2
     """Agent programs that run at the same time."""
-=======
     packages: PackageProvider | None = None
     """Prepares the packages that scripts declare."""
     prepared: Callable[[str], Sequence[PackageMount]] = lambda _: ()
     """Returns the prepared packages of the skill in a folder, for its own tests."""
->>>>>>> main
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,15 +214,10 @@ async def _run_outputs(plan: EvalPlan, services: EvalServices, on_progress: Call
     reports = []
     for entry, cases in plan.cases:
         evaluation = OutputEval(
-<<<<<<< HEAD
             entry=entry, cases=cases, model=services.model, runner=services.runner, permissions=services.permissions,
-            runs=options.runs, old=options.baseline, limits=services.limits,
+            packages=services.packages, runs=options.runs, old=options.baseline, limits=services.limits,
             agent=AgentTasks(services.agent, entry.name, services.beside) if services.agent else None,
             at_once=services.at_once if services.agent else TASKS_AT_ONCE,
-=======
-            entry=entry, cases=cases, model=model, runner=services.runner, permissions=services.permissions,
-            packages=services.packages, runs=options.runs, old=options.baseline, limits=services.limits,
->>>>>>> main
         )  # fmt: skip
         folder = os.path.join(services.folder, options.workspace or f"{entry.name}-workspace")
         # A folder that the user named may be anywhere; one in the project may not lead out of it.

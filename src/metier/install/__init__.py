@@ -121,12 +121,9 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
-<<<<<<< HEAD
     "SkillHistory",
-=======
     "SkillPackageStatus",
     "SkillPackages",
->>>>>>> main
     "SkillStore",
     "SkillUpdate",
     "SourceList",

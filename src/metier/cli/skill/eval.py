@@ -104,24 +104,15 @@ def _model(app: App, *, required: bool, offline: bool) -> ModelChoice | None:
     return None if offline else app.conversations.model()
 
 
-<<<<<<< HEAD
 def _services(app: App, plan: EvalPlan, model: ChatModel | None, agent: AgentChoice | None, with_library: bool) -> EvalServices:
-    # Running the command approves the skill's scripts; what the policy forbids stays forbidden.
-    return EvalServices(
-        catalog=app.catalog, selector=app.skills.selector, model=model, runner=app.sessions.runner,
-        test_runner=runner_for(app, plan.test_files) if plan.test_files else None,
-        permissions=app.sessions.permissions(lambda _: ApprovalAnswer.ONCE), limits=app.sessions.options().limits,
-        folder=app.folder, agent=agent.runner if agent else None, at_once=agent.jobs if agent else 2,
-        beside=tuple(entry for entry in app.catalog if entry.is_for_models) if agent and with_library else (),
-=======
-def _services(app: App, plan: EvalPlan, model: ChatModel | None) -> EvalServices:
     # Running the command approves the skill's scripts, but not packages; what the policy forbids stays forbidden.
     return EvalServices(
         catalog=app.catalog, selector=app.skills.selector, model=model, runner=app.sessions.runner,
         test_runner=runner_for(app, plan.test_files) if plan.test_files else None,
         permissions=app.sessions.permissions(approve_named(())), limits=app.sessions.options().limits,
         folder=app.folder, packages=app.packages, prepared=app.packages.prepared,
->>>>>>> main
+        agent=agent.runner if agent else None, at_once=agent.jobs if agent else 2,
+        beside=tuple(entry for entry in app.catalog if entry.is_for_models) if agent and with_library else (),
     )  # fmt: skip
 
 

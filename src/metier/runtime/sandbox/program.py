@@ -56,7 +56,7 @@ class ConfinedProgram:
         words = [bwrap, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv"]
         words += ["--uid", "1000", "--gid", "1000", "--hostname", "eval", "--cap-drop", "ALL"]
         words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108  the sandbox's own
-        base = system.readable(network=False)
+        base = system.readable()
         links = system.system_links(base)
         for path, target in links.items():
             words += ["--symlink", target, path]
