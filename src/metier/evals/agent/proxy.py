@@ -6,9 +6,11 @@ are answered with 404.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import socket
 import socketserver
 import ssl
 import threading
@@ -52,8 +54,8 @@ class ModelAccess:
             headers[self.key_header] = f"Bearer {self.key}" if self.key_header == "authorization" else self.key
         try:
             connection.request("POST", parts.path + path.removeprefix(self.suffix), body=body, headers=headers)
-            response = connection.getresponse()
-            text = response.read(_LARGEST).decode("utf-8", "replace")
+            with connection.getresponse() as response:
+                text = response.read(_LARGEST).decode("utf-8", "replace")
         finally:
             connection.close()
         if self.key:
@@ -105,6 +107,10 @@ class ModelProxy:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._http.shutdown()
         self._thread.join()
+        for connection in tuple(self._http.connections):
+            # Its thread may have closed it meanwhile.
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         self._http.server_close()
 
     def answer(self, path: str, headers: dict[str, str], data: bytes) -> RecordedAnswer:
@@ -175,7 +181,23 @@ def _without_key(path: str) -> str:
     return f"{plain}?{kept}" if mark and kept else plain
 
 
-class _TcpServer(ThreadingHTTPServer):
+class _Connections(socketserver.BaseServer):
+    """Knows its open connections, so that they can be ended."""
+
+    def __init__(self, *words: Any) -> None:  # Any: as typeshed has it
+        self.connections: set[socket.socket] = set()
+        super().__init__(*words)
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # Any: as typeshed has it
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:  # Any: as typeshed has it
+        self.connections.discard(request)
+        super().shutdown_request(request)
+
+
+class _TcpServer(_Connections, ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
     proxy: ModelProxy
@@ -184,7 +206,7 @@ class _TcpServer(ThreadingHTTPServer):
         """A program that was stopped leaves its connections."""
 
 
-class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class _UnixServer(_Connections, socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
     request_queue_size = 64
     proxy: ModelProxy
