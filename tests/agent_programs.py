@@ -16,9 +16,9 @@ import pytest
 
 from metier.testing import ModelServer
 
-__all__ = ["PROGRAMS", "AgentHome", "node_program", "program_file"]
+__all__ = ["PROGRAMS", "PROGRAM_FOLDER", "AgentHome", "node_program", "program_file"]
 
-_FOLDER = Path(__file__).parent / "hosts" / "programs" / "node_modules" / ".bin"
+PROGRAM_FOLDER = Path(__file__).parent / "hosts" / "programs" / "node_modules" / ".bin"
 _SECONDS = 180
 
 
@@ -92,7 +92,7 @@ PROGRAMS = {
 
 
 def program_file(agent: str) -> Path:
-    file = _FOLDER / PROGRAMS[agent].command[0]
+    file = PROGRAM_FOLDER / PROGRAMS[agent].command[0]
     if not file.exists():
         pytest.skip(f"{agent} is not installed (npm ci in tests/hosts/programs)")
     return file
@@ -100,9 +100,9 @@ def program_file(agent: str) -> Path:
 
 def node_program(name: str) -> str:
     """Returns the path of another program of that folder, such as npm's `skills`."""
-    if not (_FOLDER / name).exists():
+    if not (PROGRAM_FOLDER / name).exists():
         pytest.skip(f"{name} is not installed (npm ci in tests/hosts/programs)")
-    return str(_FOLDER / name)
+    return str(PROGRAM_FOLDER / name)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_programs import program_file
 from journeys.conftest import OTHER_INSTALLER
 from journeys.transcript import ShellTerminal, run_journey
 
@@ -14,6 +15,8 @@ PAGES = sorted(Path(__file__).parent.glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_journey_goes_as_written(page: Path, terminal: ShellTerminal) -> None:
+    if page.stem == "eval-agent":
+        program_file("claude-code")
     if page.stem == "other-installer" and not OTHER_INSTALLER.exists():
         pytest.skip("skills is not installed (npm ci in tests/hosts/programs)")
     run_journey(page, terminal)

@@ -10,12 +10,20 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .agent.judge import AgentTriggerJudge
+    from .agent.proxy import ModelAccess
+    from .agent.recorded_answers import NotRecordedError, Recording, open_recording, start_recording
+    from .agent.runs import AgentAnswer, AgentRunner, find_program, isolation_note
+    from .agent.tasks import AgentTasks
+    from .bisect import BisectReport, BisectStep, bisect_versions
     from .conflicts import ConflictReport, SkillConflict, find_conflicts
     from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, balance, meant_for_others, read_cases, read_queries
     from .fit import FitPlan, ShorterDescription, propose_fit, shorter_description
     from .grades import Grade, grade
+    from .harbor import HarborExport, export_harbor
     from .html_report import render_html
     from .interpreters import interpreters_with
+    from .intervals import wilson_interval
     from .judges import judge_factory
     from .junit import junit_tests, junit_triggers
     from .missed import SURE_FIT, AgentLibrary, MissedReport, MissedRequest, MissReason, find_missed, is_ranked_request
@@ -30,10 +38,18 @@ if TYPE_CHECKING:
     from .results_folder import ResultsFolder
     from .skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
     from .starters import starter_evals, starter_tests
-    from .takeover import RequestInterval, Takeover, TakeoverReport, find_takeovers, wilson_interval
+    from .takeover import RequestInterval, Takeover, TakeoverReport, find_takeovers
     from .triggers import JudgeChoice, Split, TriggerJudge, TriggerReport, TriggerResult, run_triggers
 
 _EXPORTS = {
+    "metier.evals.intervals": ("wilson_interval",),
+    "metier.evals.harbor": ("HarborExport", "export_harbor"),
+    "metier.evals.bisect": ("BisectReport", "BisectStep", "bisect_versions"),
+    "metier.evals.agent.tasks": ("AgentTasks",),
+    "metier.evals.agent.judge": ("AgentTriggerJudge",),
+    "metier.evals.agent.recorded_answers": ("NotRecordedError", "Recording", "open_recording", "start_recording"),
+    "metier.evals.agent.proxy": ("ModelAccess",),
+    "metier.evals.agent.runs": ("AgentAnswer", "AgentRunner", "find_program", "isolation_note"),
     "metier.evals.conflicts": (
         "ConflictReport",
         "SkillConflict",
@@ -125,7 +141,6 @@ _EXPORTS = {
         "Takeover",
         "TakeoverReport",
         "find_takeovers",
-        "wilson_interval",
     ),
     "metier.evals.triggers": (
         "JudgeChoice",
@@ -138,8 +153,14 @@ _EXPORTS = {
 }
 __all__ = [
     "SURE_FIT",
+    "AgentAnswer",
     "AgentLibrary",
+    "AgentRunner",
+    "AgentTasks",
+    "AgentTriggerJudge",
     "Assertion",
+    "BisectReport",
+    "BisectStep",
     "Candidate",
     "ConflictReport",
     "CountedWords",
@@ -151,18 +172,22 @@ __all__ = [
     "EvalServices",
     "FitPlan",
     "Grade",
+    "HarborExport",
     "JudgeChoice",
     "MissReason",
     "MissedReport",
     "MissedRequest",
+    "ModelAccess",
     "ModelProposals",
     "ModelTriggerJudge",
     "NamedDescription",
+    "NotRecordedError",
     "OptimizeResult",
     "OutputEval",
     "OutputReport",
     "Propose",
     "RankerTriggerJudge",
+    "Recording",
     "RedescribedSkill",
     "RequestInterval",
     "ResultsFolder",
@@ -181,17 +206,22 @@ __all__ = [
     "TriggerResult",
     "add_queries",
     "balance",
+    "bisect_versions",
+    "export_harbor",
     "find_conflicts",
     "find_missed",
+    "find_program",
     "find_skill_tests",
     "find_takeovers",
     "grade",
     "interpreters_with",
     "is_ranked_request",
+    "isolation_note",
     "judge_factory",
     "junit_tests",
     "junit_triggers",
     "meant_for_others",
+    "open_recording",
     "optimize_description",
     "optimize_skill",
     "plan_evals",
@@ -206,6 +236,7 @@ __all__ = [
     "run_triggers",
     "selector_with",
     "shorter_description",
+    "start_recording",
     "starter_evals",
     "starter_tests",
     "wilson_interval",

@@ -51,9 +51,16 @@ class Grade:
         return {"text": self.text, "passed": self.passed, "evidence": self.evidence}
 
 
-async def grade(case: EvalCase, answer: str, workspace: TaskWorkspace, model: ChatModel, *, folder: str) -> tuple[Grade, ...]:
-    """Grades every assertion of the case, in order. Without assertions, `expected` is the only one."""
+async def grade(
+    case: EvalCase, answer: str, workspace: TaskWorkspace, model: ChatModel | None, *, folder: str
+) -> tuple[Grade, ...]:
+    """Grades every assertion of the case, in order. Without assertions, `expected` is the only one.
+
+    Without a model, only assertions with a command are graded.
+    """
     assertions = case.assertions or ((Assertion(text=case.expected),) if case.expected else ())
+    if model is None:
+        return tuple([await _by_command(one, answer, workspace, folder) for one in assertions if one.command])
     by_model = [one for one in assertions if not one.command]
     judged = iter(await _by_model(case, answer, workspace, model, by_model) if by_model else ())
     return tuple([await _by_command(one, answer, workspace, folder) if one.command else next(judged) for one in assertions])

@@ -12,6 +12,7 @@ from pathlib import Path
 from metier.errors import plural
 
 from .charts import Bar, as_text, bars, pairs
+from .intervals import wilson_interval
 from .outputs import OutputReport
 from .skill_tests import SkillTestResult, SkillTestStatus
 from .summary import Spread, spread
@@ -55,8 +56,31 @@ def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
     )  # fmt: skip
     head = ("skill", "correct", "precision", "recall", "train", "validation")
     yield _table(head, (_rates(one) for one in reports))
+    if any(one.is_sampled for one in reports):
+        yield _table(("skill", "kind", "triggered", "95 % interval", "tokens", "time"), _sampled(reports))
     for one in reports:
         yield from _requests(one)
+
+
+def _sampled(reports: Sequence[TriggerReport]) -> Iterator[list[str]]:
+    for one in reports:
+        for kind, should in (("should trigger", True), ("should not trigger", False)):
+            hits, total = one.triggered(should=should)
+            if total:
+                rows = [row for row in one.rows if row.should_trigger is should]
+                tokens, seconds = sum(row.tokens for row in rows), sum(row.seconds for row in rows)
+                measured = [_number(f"{tokens:,}"), _number(f"{seconds:,.1f} s")] if seconds else [_number("–"), _number("–")]
+                yield [
+                    as_text(one.skill),
+                    kind,
+                    _number(f"{hits} of {total}"),
+                    _number(_interval(*wilson_interval(hits, total))),
+                    *measured,
+                ]
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{low:.0%} to {high:.0%}"
 
 
 def _rates(one: TriggerReport) -> list[str]:
@@ -78,7 +102,8 @@ def _request(row: TriggerResult, skill: str) -> list[str]:
     if not row.passed and row.choice.winner != skill:
         why += f"<br><span class=dim>this skill: {as_text(row.choice.own)}</span>"
     should = "trigger" if row.should_trigger else "not trigger"
-    return [_sign(row.passed), as_text(row.query), should, _number(f"{row.triggers}/{row.runs}"), why]
+    rate = f"{row.triggers}/{row.runs}" + (f", {_interval(*row.interval)}" if row.interval else "")
+    return [_sign(row.passed), as_text(row.query), should, _number(rate), why]
 
 
 def _tests(tests: Sequence[SkillTestResult]) -> Iterator[str]:

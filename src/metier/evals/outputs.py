@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from metier.catalog import Entry
 from metier.models import ChatModel
@@ -15,20 +15,29 @@ from .files import EvalCase
 from .grades import grade
 from .parallel import run_parallel
 from .results_folder import ResultsFolder
-from .run_task import Variant, run_task
+from .run_task import TaskResult, Variant, run_task
 from .summary import EvalFlag, GradedRun, find_flags, summarize
 from .task_workspace import TaskWorkspace
 
-__all__ = ["OutputEval", "OutputReport", "run_outputs"]
+__all__ = ["TASKS_AT_ONCE", "OutputEval", "OutputReport", "TaskAgent", "run_outputs"]
 
-_WORKERS = 4
+TASKS_AT_ONCE = 4
+
+
+class TaskAgent(Protocol):
+    """Does the tasks instead of the model."""
+
+    name: str
+
+    async def run(self, case: EvalCase, variant: Variant, workspace: TaskWorkspace) -> TaskResult: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputEval:
     entry: Entry
     cases: tuple[EvalCase, ...]
-    model: ChatModel
+    model: ChatModel | None
+    """Does the tasks, unless there is an agent, and grades them. Without it, only assertions with a command are graded."""
     runner: ScriptRunner
     permissions: Permissions
     limits: Limits
@@ -37,6 +46,19 @@ class OutputEval:
     runs: int = 1
     old: Entry | None = None
     """The version to compare with instead of no skill."""
+    agent: TaskAgent | None = None
+    at_once: int = TASKS_AT_ONCE
+
+    @property
+    def doer(self) -> str:
+        return self.agent.name if self.agent else self.model.name if self.model else ""
+
+    async def run(self, case: EvalCase, variant: Variant, workspace: TaskWorkspace) -> TaskResult:
+        if self.agent:
+            return await self.agent.run(case, variant, workspace)
+        if self.model is None:
+            raise ValueError("an output eval needs a model or an agent")
+        return await run_task(case, variant, self.model, workspace, self.permissions)
 
     @property
     def variants(self) -> tuple[Variant, Variant]:
@@ -98,7 +120,7 @@ async def run_outputs(
             inputs=inputs[case.name], outputs=results.outputs(case, variant.name, run), runner=evaluation.runner,
             limits=evaluation.limits, packages=evaluation.packages,
         )  # fmt: skip
-        result = await run_task(case, variant, evaluation.model, task_workspace, evaluation.permissions)
+        result = await evaluation.run(case, variant, task_workspace)
         grades = await grade(case, result.answer, task_workspace, evaluation.model, folder=skill)
         done = GradedRun(case=case.name, variant=variant.name, run=run, result=result, grades=grades)
         results.record(done)
@@ -107,13 +129,13 @@ async def run_outputs(
 
     runs = range(1, evaluation.runs + 1)
     jobs = (partial(one, case, variant, run) for case in evaluation.cases for variant in evaluation.variants for run in runs)
-    done = await run_parallel(jobs, at_once=_WORKERS)
+    done = await run_parallel(jobs, at_once=evaluation.at_once)
     return _report(evaluation, done, results)
 
 
 def _report(evaluation: OutputEval, done: Sequence[GradedRun], results: ResultsFolder) -> OutputReport:
     first, second = (variant.name for variant in evaluation.variants)
     return OutputReport(
-        skill=evaluation.entry.name, model=evaluation.model.name, variants=(first, second), done=tuple(done),
+        skill=evaluation.entry.name, model=evaluation.doer, variants=(first, second), done=tuple(done),
         summary=summarize(done, (first, second)), flags=find_flags(done, (first, second)), folder=results.iteration,
     )  # fmt: skip

@@ -11,21 +11,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from metier.catalog import Catalog, Entry
-from metier.errors import NotFoundError
+from metier.errors import NotFoundError, plural
 from metier.models import ChatModel
 from metier.runtime import Limits, PackageMount, PackageProvider, Permissions, ScriptRunner
 from metier.selection import Selector
 from metier.sources import DiskFiles
 from metier.values import dataclass
 
+from .agent.judge import AgentTriggerJudge
+from .agent.runs import AgentRunner
+from .agent.tasks import AgentTasks
 from .files import EvalCase, TriggerQuery, balance, meant_for_others, read_cases, read_queries
 from .html_report import render_html
 from .judges import judge_factory
-from .outputs import OutputEval, OutputReport, run_outputs
+from .outputs import TASKS_AT_ONCE, OutputEval, OutputReport, run_outputs
 from .ranker_judge import selector_with
 from .results_folder import ResultsFolder
 from .skill_tests import SkillTestFile, SkillTestResult, find_skill_tests, run_skill_tests
-from .triggers import TriggerReport, run_triggers
+from .triggers import AT_ONCE, TriggerReport, run_triggers
 
 __all__ = ["EvalOptions", "EvalPlan", "EvalResults", "EvalServices", "plan_evals", "run_evals"]
 
@@ -60,6 +63,12 @@ class EvalServices:
     """Judges triggers instead of the local ranker, and does the tasks of output evals."""
     test_runner: ScriptRunner | None = None
     """Runs the skills' own tests; default: `runner`."""
+    agent: AgentRunner | None = None
+    """An agent program that judges triggers and does tasks; the model then only grades."""
+    beside: tuple[Entry, ...] = ()
+    """The other skills that the agent can see."""
+    at_once: int = 2
+    """Agent programs that run at the same time."""
     packages: PackageProvider | None = None
     """Prepares the packages that scripts declare."""
     prepared: Callable[[str], Sequence[PackageMount]] = lambda _: ()
@@ -154,8 +163,9 @@ async def run_evals(plan: EvalPlan, services: EvalServices, *, on_progress: Call
         packages=services.prepared,
         on_progress=lambda _: on_progress(),
     )
-    outputs = await _run_outputs(plan, services, services.model, on_progress) if services.model else []
-    notes = (*plan.notes, *(f"{report.skill}: {note}" for report in triggers for note in report.notes))
+    outputs = await _run_outputs(plan, services, on_progress) if services.model or services.agent else []
+    ungraded = _ungraded(plan) if services.agent and not services.model else ()
+    notes = (*plan.notes, *ungraded, *(f"{report.skill}: {note}" for report in triggers for note in report.notes))
     return EvalResults(title=plan.title, triggers=tuple(triggers), tests=tuple(tests), outputs=tuple(outputs), notes=notes)
 
 
@@ -170,30 +180,44 @@ def _read_all(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> 
     return tuple(found)
 
 
+def _ungraded(plan: EvalPlan) -> tuple[str, ...]:
+    """A note about assertions that only a model can grade."""
+    count = sum(not one.command for _, cases in plan.cases for case in cases for one in case.assertions)
+    count += sum(bool(case.expected) and not case.assertions for _, cases in plan.cases for case in cases)
+    return (f"{plural(count, 'assertion')} without a command not graded: that needs a model in your settings",) if count else ()
+
+
 async def _run_triggers(plan: EvalPlan, services: EvalServices, on_progress: Callable[[], None]) -> list[TriggerReport]:
     subjects = [entry for entry, _ in plan.queries]
     selector = selector_with(services.selector, subjects, services.catalog.entries)
     reports = []
     for entry, queries in plan.queries:
         make_judge = judge_factory(entry, catalog=services.catalog, selector=selector, model=services.model)
-        judge = make_judge(entry.description)
+        agent = services.agent
+        judge = AgentTriggerJudge(agent, entry, services.beside) if agent else make_judge(entry.description)
         reports.append(
             await run_triggers(
-                entry.name, queries, judge, runs=plan.options.runs, on_progress=on_progress, notes=balance(queries)
+                entry.name,
+                queries,
+                judge,
+                runs=plan.options.runs,
+                on_progress=on_progress,
+                notes=balance(queries),
+                at_once=services.at_once if agent else AT_ONCE,
             )
         )
     return reports
 
 
-async def _run_outputs(
-    plan: EvalPlan, services: EvalServices, model: ChatModel, on_progress: Callable[[], None]
-) -> list[OutputReport]:
+async def _run_outputs(plan: EvalPlan, services: EvalServices, on_progress: Callable[[], None]) -> list[OutputReport]:
     options = plan.options
     reports = []
     for entry, cases in plan.cases:
         evaluation = OutputEval(
-            entry=entry, cases=cases, model=model, runner=services.runner, permissions=services.permissions,
+            entry=entry, cases=cases, model=services.model, runner=services.runner, permissions=services.permissions,
             packages=services.packages, runs=options.runs, old=options.baseline, limits=services.limits,
+            agent=AgentTasks(services.agent, entry.name, services.beside) if services.agent else None,
+            at_once=services.at_once if services.agent else TASKS_AT_ONCE,
         )  # fmt: skip
         folder = os.path.join(services.folder, options.workspace or f"{entry.name}-workspace")
         # A folder that the user named may be anywhere; one in the project may not lead out of it.

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from metier.selection import MatchDecision, Selector
 from metier.values import dataclass
 
-__all__ = ["RequestInterval", "Takeover", "TakeoverReport", "find_takeovers", "wilson_interval"]
+from .intervals import wilson_interval
 
-_Z = 1.959964
-"""Of the normal distribution, for 95 %."""
+__all__ = ["RequestInterval", "Takeover", "TakeoverReport", "find_takeovers"]
+
 _LOOKED_AT = 4
 _LONGEST = 4_000
 _SEED = 19
@@ -54,16 +54,6 @@ class TakeoverReport:
     """The largest first."""
     tested: int = 0
     total: int = 0
-
-
-def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
-    """Returns the 95 % score interval of a proportion, which is also right for few trials and for none or all hits."""
-    if not trials:
-        return 0.0, 1.0
-    share, square = hits / trials, _Z * _Z / trials
-    middle = (share + square / 2) / (1 + square)
-    half = _Z * math.sqrt(share * (1 - share) / trials + square / (4 * trials)) / (1 + square)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def find_takeovers(

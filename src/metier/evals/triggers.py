@@ -1,8 +1,9 @@
 """Trigger evals: is the skill selected when it should be, and only then?
 
-Each request goes to a judge, the local ranker or a model: once for the ranker, which is deterministic, up to `runs` times for a
-model, fewer if the rest cannot change the result. A request that should trigger passes if the skill is selected in more than
-half of the runs, one that should not if it is selected in less than half.
+Each request goes to a judge, the local ranker, a model or an agent program: once for the ranker, which is deterministic, up to
+`runs` times for the others, fewer if the rest cannot change the result or if the interval of the rate excludes one half. A
+request that should trigger passes if the skill is selected in more than half of the runs, one that should not if it is selected
+in less than half.
 """
 
 from __future__ import annotations
@@ -16,11 +17,22 @@ from typing import Any, Protocol
 from metier.values import dataclass
 
 from .files import TriggerQuery
+from .intervals import decided_by, wilson_interval
 from .parallel import run_parallel
 
-__all__ = ["JudgeChoice", "Split", "TriggerJudge", "TriggerReport", "TriggerResult", "assign_splits", "decide", "run_triggers"]
+__all__ = [
+    "AT_ONCE",
+    "JudgeChoice",
+    "Split",
+    "TriggerJudge",
+    "TriggerReport",
+    "TriggerResult",
+    "assign_splits",
+    "decide",
+    "run_triggers",
+]
 
-_WORKERS = 10
+AT_ONCE = 10
 _VALIDATION = 0.4
 
 
@@ -42,6 +54,9 @@ class JudgeChoice:
     """The judge's reason."""
     own: str = ""
     """The result of the evaluated skill itself."""
+    tokens: int = 0
+    """Of the request and the answer, as far as the model reports them."""
+    seconds: float = 0.0
 
 
 class TriggerJudge(Protocol):
@@ -63,6 +78,10 @@ class TriggerResult:
     choice: JudgeChoice
     """The last wrong one, else the last one."""
     passed: bool
+    interval: tuple[float, float] | None = None
+    """The 95 % interval of the trigger rate; None for a deterministic judge."""
+    tokens: int = 0
+    seconds: float = 0.0
 
     @property
     def trigger_rate(self) -> float:
@@ -72,7 +91,13 @@ class TriggerResult:
         keys = ("query", "should_trigger", "triggers", "runs")
         body = {key: getattr(self, key) for key in keys}
         choice = {"winner": self.choice.winner or None, "why": self.choice.why, "own": self.choice.own}
-        return {**body, "trigger_rate": round(self.trigger_rate, 3), "pass": self.passed, "split": self.split, **choice}
+        measured: dict[str, Any] = {}
+        if self.interval:
+            measured["interval"] = [round(end, 3) for end in self.interval]
+        if self.seconds:
+            measured |= {"tokens": self.tokens, "seconds": round(self.seconds, 3)}
+        rate = {"trigger_rate": round(self.trigger_rate, 3), **measured}
+        return {**body, **rate, "pass": self.passed, "split": self.split, **choice}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +132,35 @@ class TriggerReport:
     def recall(self) -> float | None:
         return _share([row.trigger_rate > 0.5 for row in self.rows if row.should_trigger])
 
+    @property
+    def is_sampled(self) -> bool:
+        """True if the judge may answer differently each time, so that rates have intervals."""
+        return any(row.interval for row in self.rows)
+
+    @property
+    def tokens(self) -> int:
+        return sum(row.tokens for row in self.rows)
+
+    @property
+    def seconds(self) -> float:
+        return sum(row.seconds for row in self.rows)
+
+    def triggered(self, *, should: bool) -> tuple[int, int]:
+        """Returns the number of requests of a kind that select the skill in more than half of the runs, and of all."""
+        rates = [row.trigger_rate for row in self.rows if row.should_trigger is should]
+        return sum(rate > 0.5 for rate in rates), len(rates)
+
     def data(self) -> dict[str, Any]:
-        summary = {
+        summary: dict[str, Any] = {
             "total": len(self.rows), "passed": len(self.rows) - len(self.failures), "failed": len(self.failures),
             "pass_rate": round(self.pass_rate, 3), "precision": _round(self.precision), "recall": _round(self.recall),
             **{str(split): round(self.only(split).pass_rate, 3) for split in Split},
         }  # fmt: skip
+        if self.is_sampled:
+            kinds = {"should_trigger": True, "should_not_trigger": False}
+            summary["triggered"] = {name: _rate(*self.triggered(should=kind)) for name, kind in kinds.items()}
+        if self.seconds:
+            summary |= {"tokens": self.tokens, "seconds": round(self.seconds, 3)}
         rows = [row.data() for row in self.rows]
         return {"skill": self.skill, "judge": self.judge, "summary": summary, "results": rows, "notes": list(self.notes)}
 
@@ -120,7 +168,7 @@ class TriggerReport:
 async def run_triggers(
     skill: str, queries: Sequence[TriggerQuery], judge: TriggerJudge, *, runs: int = 3,
     on_progress: Callable[[], None] = lambda: None,
-    notes: Iterable[str] = (),
+    notes: Iterable[str] = (), at_once: int = AT_ONCE,
 ) -> TriggerReport:  # fmt: skip
     """Sends every request to the judge, several in parallel. `on_progress` is called after each."""
 
@@ -130,7 +178,7 @@ async def run_triggers(
         return row
 
     asked = zip(queries, assign_splits(queries), strict=True)
-    rows = await run_parallel((partial(one, query, split) for query, split in asked), at_once=_WORKERS)
+    rows = await run_parallel((partial(one, query, split) for query, split in asked), at_once=at_once)
     return TriggerReport(skill=skill, judge=judge.name, rows=tuple(rows), notes=tuple(notes))
 
 
@@ -152,19 +200,27 @@ def assign_splits(queries: Sequence[TriggerQuery]) -> tuple[Split, ...]:
 
 
 async def _evaluate(query: TriggerQuery, judge: TriggerJudge, runs: int, split: Split) -> TriggerResult:
-    hits = made = 0
+    hits = made = tokens = 0
+    seconds = 0.0
     verdict, shown = None, JudgeChoice(triggered=False)
     while verdict is None:
         choice = await judge(query.text)
         made += 1
         hits += choice.triggered
+        tokens, seconds = tokens + choice.tokens, seconds + choice.seconds
         verdict = decide(query.should_trigger, hits, made, runs)
+        if verdict is None and (certain := decided_by(hits, made)) is not None:
+            verdict = certain is query.should_trigger
         if shown.triggered is query.should_trigger or made == 1:
             shown = choice
     return TriggerResult(
         query=query.text, should_trigger=query.should_trigger, triggers=hits, runs=made, split=split, choice=shown,
-        passed=verdict,
+        passed=verdict, interval=None if judge.deterministic else wilson_interval(hits, made), tokens=tokens, seconds=seconds,
     )  # fmt: skip
+
+
+def _rate(hits: int, total: int) -> dict[str, Any]:
+    return {"requests": total, "triggered": hits, "interval": [round(end, 3) for end in wilson_interval(hits, total)]}
 
 
 def _hash(text: str) -> bytes:

@@ -6,6 +6,7 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .headless import HEADLESS_AGENTS, HeadlessAgent
     from .host_lists import HostListing, HostSkill, ListedSkill, render_listing
     from .known_hosts import HOST_ALIASES, HOSTS, SHARED_FOLDER, Host, detect_hosts, expand_folder
     from .listing_budgets import LISTING_BUDGETS, Cut, ListingBudget, OwnSkill
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .skill_places import project_skill_folders, user_skill_folders
 
 __all__ = [
+    "HEADLESS_AGENTS",
     "HOSTS",
     "HOST_ALIASES",
     "HOST_VARIABLES",
@@ -22,6 +24,7 @@ __all__ = [
     "SHARED_FOLDER",
     "ConvertedSkill",
     "Cut",
+    "HeadlessAgent",
     "Host",
     "HostListing",
     "HostSkill",
@@ -56,6 +59,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "metier.hosts.headless": ("HEADLESS_AGENTS", "HeadlessAgent"),
             "metier.hosts.known_hosts": ("HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts", "expand_folder"),
             "metier.hosts.host_lists": ("HostListing", "HostSkill", "ListedSkill", "render_listing"),
             "metier.hosts.listing_budgets": ("LISTING_BUDGETS", "Cut", "ListingBudget", "OwnSkill"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .fetch.lock_fetcher import LockFetcher
     from .fetch.repository import FoundSkill, select_skills
     from .fetch.tree import read_folder
+    from .history import SkillHistory, history_source, skill_history
     from .hooks import HookPlace, HookState, hook_command, plan_hook, plan_removal
     from .host_files import HostFileChange, apply_change, read_host_file
     from .installation import install, list_source, parse_source_ref, restore_and_install
@@ -134,6 +135,7 @@ __all__ = [
     "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
+    "SkillHistory",
     "SkillPackageStatus",
     "SkillPackages",
     "SkillStore",
@@ -160,6 +162,7 @@ __all__ = [
     "find_leftovers",
     "grant_purpose",
     "group_by_store",
+    "history_source",
     "hook_command",
     "ignore_progress",
     "import_lock",
@@ -193,6 +196,7 @@ __all__ = [
     "scan_folder",
     "scan_ref",
     "select_skills",
+    "skill_history",
     "store_of",
     "try_skill",
     "update",
@@ -242,6 +246,7 @@ if not TYPE_CHECKING:
                 "select_skills",
             ),
             "metier.install.fetch.tree": ("read_folder",),
+            "metier.install.history": ("SkillHistory", "history_source", "skill_history"),
             "metier.install.hooks": ("HookPlace", "HookState", "hook_command", "plan_hook", "plan_removal"),
             "metier.install.skill_switches": ("SWITCH_FILES", "SkillSwitches", "plan_switch_off", "read_switches"),
             "metier.install.host_files": ("HostFileChange", "apply_change", "read_host_file"),

@@ -55,6 +55,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "scan": ("metier.cli.skill.scan:scan", "Report what a skill can do and whether it looks safe."),
         "test": ("metier.cli.skill.test:test", "Run a skill's own tests in the sandbox."),
         "eval": ("metier.cli.skill.eval:evaluate", "Measure whether a skill triggers when it should, and helps when it does."),
+        "bisect": ("metier.cli.skill.bisect:bisect", "Find the version of a skill that broke its evals."),
         "optimize": ("metier.cli.skill.optimize:optimize", "Propose a better description from failed trigger evals."),
         "conflicts": ("metier.cli.skill.conflicts:conflicts", "Find skills that compete for the same requests."),
         "missed": ("metier.cli.skill.missed:missed", "Find requests in your agents for which a skill should have been loaded."),
@@ -236,7 +237,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
             ("try", "install", "import", "update", "outdated", "remove", "pin", "unpin", "verify", "prepare", "sync", "manage"),
         ),
         ("Write and check", ("create", "convert", "learn", "validate", "lint", "fix", "explain", "scan", "delete")),
-        ("Test and improve", ("test", "eval", "optimize")),
+        ("Test and improve", ("test", "eval", "missed", "fit", "bisect", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank", "export")),
     ),
 }

@@ -68,7 +68,14 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "skill lint": ("metier skill lint fill-forms", "metier skill lint --format sarif ./skills/*"),
     "skill scan": ("metier skill scan ./fill-forms", "metier skill scan anthropics/skills"),
     "skill test": ("metier skill test data-analysis", "metier skill test ./fill-forms --junit report.xml"),
-    "skill eval": ("metier skill eval data-analysis --triggers", "metier skill eval ./fill-forms --html report.html"),
+    "skill eval": (
+        "metier skill eval data-analysis --triggers --html report.html",
+        "metier skill eval ./fill-forms --agent codex --key-env OPENAI_API_KEY --record answers",
+    ),
+    "skill bisect": (
+        "metier skill bisect pdf --good 1.2.0 --bad 1.4.1",
+        "metier skill bisect ./fill-forms --good v1.0.0 --bad HEAD",
+    ),
     "skill optimize": ("metier skill optimize ./fill-forms", "metier skill optimize fill-forms --offline --write"),
     "skill missed": ("metier skill missed --since 30d", "metier skill missed --skill pdf-forms --write-evals"),
     "skill learn": ("metier skill learn --last", "metier skill learn 4f1c02aa --name release-notes --project"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
-from metier.evals import OutputReport, Split, TriggerReport, TriggerResult
+from metier.evals import OutputReport, Split, TriggerReport, TriggerResult, wilson_interval
 
 __all__ = ["output_lines", "trigger_lines"]
 
@@ -19,14 +19,28 @@ def trigger_lines(reports: Sequence[TriggerReport], terminal: Terminal, *, verbo
         held = " ".join(f"{split} {report.only(split).pass_rate:.0%}" for split in Split)
         counts = f"{passed} of {plural(len(report.rows), 'request')} ({held})"
         yield f"{_sign(report.ok, terminal)} {name}  {counts}, by the {one_line(report.judge)}"
+        yield from _sampled_lines(report, terminal)
         for row in report.rows:
             if verbose or not row.passed:
                 yield from _row_lines(report, row, terminal)
 
 
+def _sampled_lines(report: TriggerReport, terminal: Terminal) -> Iterator[str]:
+    if not report.is_sampled:
+        return
+    for kind, should in (("should trigger", True), ("should not trigger", False)):
+        hits, total = report.triggered(should=should)
+        if total:
+            low, high = wilson_interval(hits, total)
+            yield f"  {kind}: {hits} of {total} did (95% interval {low:.0%} to {high:.0%})"
+    if report.seconds:
+        runs = sum(row.runs for row in report.rows)
+        yield terminal.paint(f"  {plural(runs, 'run')}, {plural(report.tokens, 'token')}, {report.seconds:.1f} s", "dim")
+
+
 def _row_lines(report: TriggerReport, row: TriggerResult, terminal: Terminal) -> Iterator[str]:
     kind = "should trigger" if row.should_trigger else "should not trigger"
-    rate = "" if row.runs == 1 else f" {row.triggers} of {row.runs}"
+    rate = "" if row.interval is None else f" {row.triggers} of {row.runs} ({row.interval[0]:.0%} to {row.interval[1]:.0%})"
     space = max(20, terminal.width - 26 - len(rate)) if terminal.width else None
     yield f"  {_sign(row.passed, terminal)} {kind}{rate}: {truncate(one_line(row.query), space)}"
     if not row.passed:

@@ -30,7 +30,7 @@ from .local import open_archive
 from .web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single_file
 from .wellknown import WellKnownSkill, check_digest
 
-__all__ = ["RemoteRelease", "fetch_registry", "find_release", "select_release"]
+__all__ = ["RemoteRelease", "fetch_registry", "find_release", "list_releases", "select_release"]
 
 T = TypeVar("T")
 _LARGEST_KEPT = 256 * 1024
@@ -74,6 +74,18 @@ def find_release(ref: RegistryRef, job: FetchJob) -> RemoteRelease | None:
         return replace(release, held=_held(ref, job, base, release)) if release else None
 
     return _first_to_answer(_source(ref, job), lambda url: find(f"{url}/{ref.name}"))
+
+
+def list_releases(ref: RegistryRef, job: FetchJob) -> tuple[RemoteRelease, ...]:
+    """Returns every release that is a version, the lowest first; none if the source does not list them."""
+
+    def ask(base: str) -> tuple[RemoteRelease, ...]:
+        wire = _asked(f"{base}/versions", job) or {}
+        rows = wire.get("versions")
+        found = [_release(one, base) for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+        return tuple(sorted((one for one in found if is_version(one.version)), key=lambda one: Version.parse(one.version)))
+
+    return _first_to_answer(_source(ref, job), lambda url: ask(f"{url}/{ref.name}"))
 
 
 def _first_to_answer(source: RegistrySource, ask: Callable[[str], T]) -> T:

@@ -84,6 +84,21 @@ class History:
             # The branch was rewritten, and no longer has the commit.
             return ""
 
+    def commit_of(self, name: str) -> str:
+        """Returns the full id of a commit, which may be given by its first digits; empty if it is not among these."""
+        try:
+            return self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        except UnavailableError:
+            return ""
+
+    def between(self, good: str, bad: str, path: str) -> tuple[str, ...]:
+        """Returns the commits after `good` up to `bad` that change the path, the oldest first."""
+        below = ["--", path] if path else []
+        return tuple(self._run("rev-list", "--reverse", "--first-parent", f"{good}..{bad}", *below).split())
+
+    def is_ancestor(self, good: str, bad: str) -> bool:
+        return self._run("rev-list", "-1", good, f"^{bad}") == ""
+
     def _run(self, *words: str) -> str:
         return self.program.run(["--git-dir", self.folder, *words]).decode("ascii", "replace").strip()
 
@@ -151,12 +166,12 @@ class GitRemote:
                 yield GitTree(objects, commit, missing=lambda oids: self._fetch_blobs(folder, oids), below=below)
 
     @contextmanager
-    def history(self, commit: str) -> Iterator[History]:
-        """Opens the latest commits before one in a temporary repository."""
+    def history(self, commit: str, *, with_trees: bool = False) -> Iterator[History]:
+        """Opens the latest commits before one in a temporary repository. Paths can be asked for only with their trees."""
         with tempfile.TemporaryDirectory(prefix="metier-git-", ignore_cleanup_errors=True) as folder:
             kind = "sha256" if len(commit) == 64 else "sha1"
             self.program.run(["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", folder])
-            self._fetch(folder, [f"--depth={_LONGEST_HISTORY}", "--filter=tree:0"], commit)
+            self._fetch(folder, [f"--depth={_LONGEST_HISTORY}", *([] if with_trees else ["--filter=tree:0"])], commit)
             yield History(self.program, folder)
 
     def _fetch(self, folder: str, options: list[str], commit: str) -> None:

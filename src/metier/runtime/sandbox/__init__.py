@@ -12,13 +12,26 @@ if TYPE_CHECKING:
     from .isolation import Guard, Isolation, IsolationLevel
     from .plan import SandboxFeatures
     from .probe import ProbeResult, detect_features, probe_level
+    from .program import ConfinedProgram, namespace_problem, readable_of
 
 _EXPORTS = {
     "metier.runtime.sandbox.isolation": ("Guard", "Isolation", "IsolationLevel"),
     "metier.runtime.sandbox.plan": ("SandboxFeatures",),
     "metier.runtime.sandbox.probe": ("ProbeResult", "detect_features", "probe_level"),
+    "metier.runtime.sandbox.program": ("ConfinedProgram", "namespace_problem", "readable_of"),
 }
-__all__ = ["Guard", "Isolation", "IsolationLevel", "ProbeResult", "SandboxFeatures", "detect_features", "probe_level"]
+__all__ = [
+    "ConfinedProgram",
+    "Guard",
+    "Isolation",
+    "IsolationLevel",
+    "ProbeResult",
+    "SandboxFeatures",
+    "detect_features",
+    "namespace_problem",
+    "probe_level",
+    "readable_of",
+]
 
 if not TYPE_CHECKING:  # a type checker reads the imports above and finds a misspelled name
     __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
