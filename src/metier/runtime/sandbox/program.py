@@ -22,10 +22,10 @@ __all__ = ["HOLDS", "MISSING", "ConfinedProgram", "namespace_problem", "readable
 
 HOLDS = (
     "home and other files hidden", "everything but its own home read-only", "no network but the model's server",
-    "other processes hidden", "no process outlives the run", "clean environment",
+    "other processes hidden", "its processes end with the run", "clean environment",
 )  # fmt: skip
 """What holds for a confined program."""
-MISSING = ("limits of memory, processes and disk", "system call filter")
+MISSING = ("limits of memory, processes and disk", "system call filter", "a certain end if metier itself is killed")
 """What a script has in the sandbox, and a program has not."""
 _RELAY = str(Path(__file__).with_name("relay.py"))
 
