@@ -115,7 +115,7 @@ class SkillDraft:
     data: bytes
     """The SKILL.md."""
     checks: tuple[str, ...]
-    """What the author should look at, in whole sentences."""
+    """Points that the author should look at, in whole sentences."""
     model: str = ""
     """Empty for an outline."""
     note: str = ""

@@ -226,7 +226,7 @@ class App:
 
     @cached_property
     def host_listings(self) -> HostListings:
-        """What other agents show their models of the skills here."""
+        """The lists of skills that other agents show their models here."""
         from .host_listings import HostListings
 
         return HostListings(paths=self.paths, environment=self.environment, skills=self.skills)

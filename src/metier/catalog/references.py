@@ -1,4 +1,4 @@
-"""What the text of a skill relies on: MCP servers, other skills, and commands in its code blocks. For advice only.
+"""The things that the text of a skill relies on: MCP servers, other skills, and commands in its code blocks. For advice only.
 
 A missing one never makes a skill unavailable, and a doubtful word is not reported: a path such as `/tmp` is no skill, and only
 known programs count as commands.

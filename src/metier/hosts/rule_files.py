@@ -54,7 +54,7 @@ class ConvertedSkill:
     before: str
     """The part of the source that it was made of."""
     notes: tuple[str, ...] = ()
-    """What has no place in a skill, and what its author should look at."""
+    """Parts that have no place in a skill, and points that its author should look at."""
 
 
 def is_convertible(path: str) -> bool:

@@ -50,7 +50,7 @@ export const Metier = async ({{ directory }}) => ({{
 
 
 class HookState(StrEnum):
-    """Whether an agent's file has our hook."""
+    """The states of our hook in an agent's file."""
 
     INSTALLED = "installed"
     OTHER_COMMAND = "other command"

@@ -35,7 +35,7 @@ class ConflictAction(StrEnum):
 
 
 class VersionAction(StrEnum):
-    """What happens with a lower version of an installed skill."""
+    """The ways to install a lower version of an installed skill."""
 
     SIDE_BY_SIDE = "side-by-side"
     """Install it beside the installed one."""

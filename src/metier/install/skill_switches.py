@@ -37,7 +37,7 @@ SWITCH_FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillSwitches:
-    """What an agent's settings say about single skills."""
+    """The switches for single skills in an agent's settings."""
 
     names: frozenset[str] = frozenset()
     """Skills that its model does not see."""

@@ -38,7 +38,7 @@ class AgentChoice:
     runner: AgentRunner
     jobs: int
     note: str
-    """What limited the program."""
+    """The isolation of the program."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class ModelAccess:
 
 @dataclass(slots=True)
 class SeenRequests:
-    """What the proxy saw in one run."""
+    """The requests of one run."""
 
     requests: int = 0
     tokens: int = 0

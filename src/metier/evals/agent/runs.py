@@ -46,7 +46,7 @@ class AgentAnswer:
     """The end of one run, as the program and the proxy saw it."""
 
     text: str
-    """What the program printed."""
+    """The output of the program."""
     loaded: tuple[str, ...]
     """The skills that were loaded, the first first."""
     tokens: int

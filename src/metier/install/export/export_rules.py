@@ -1,4 +1,4 @@
-"""What each export target accepts. A skill that breaks a rule is refused, with the rule in the message. Pure."""
+"""The rules of each export target. A skill that breaks a rule is refused, with the rule in the message. Pure."""
 
 from __future__ import annotations
 

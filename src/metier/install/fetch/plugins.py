@@ -54,7 +54,7 @@ class PluginBundle:
     """The name for people, if it has one."""
     version: str = ""
     parts: tuple[str, ...] = ()
-    """What it has besides skills, such as `hooks`. None of it is installed."""
+    """Its parts besides skills, such as `hooks`. None of it is installed."""
 
 
 def is_manifest(path: str) -> bool:

@@ -15,7 +15,7 @@ __all__ = ["TOOL_NAMES", "ToolKind", "ToolNames", "covers_kind", "is_reader", "i
 
 
 class ToolKind(StrEnum):
-    """What a tool does. The value is the name that patterns, questions and approvals use."""
+    """The kinds of tools. The value is the name that patterns, questions and approvals use."""
 
     LIST = "Glob"
     READ = "Read"

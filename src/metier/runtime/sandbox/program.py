@@ -24,9 +24,9 @@ HOLDS = (
     "home and other files hidden", "everything but its own home read-only", "no network but the model's server",
     "other processes hidden", "its processes end with the run", "clean environment",
 )  # fmt: skip
-"""What holds for a confined program."""
+"""The protections of a confined program."""
 MISSING = ("limits of memory, processes and disk", "system call filter", "a certain end if metier itself is killed")
-"""What a script has in the sandbox, and a program has not."""
+"""Protections that a script has in the sandbox, and a program has not."""
 _RELAY = str(Path(__file__).with_name("relay.py"))
 
 
