@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from metier.disclosure import escape_output
 from metier.errors import MetierError, UsageError, suggested_name
 from metier.hosts.transcripts import ModelText, SkillLoad, StepKind, ToolStep, TranscriptEvent, UserRequest
 from metier.install import mask_command_secrets
@@ -232,7 +233,7 @@ def _transcript(record: SessionRecord, name: SkillName) -> str:
     body = "\n\n".join(
         f"{title}:\n" + "\n".join(f"- {_plain(text)}" for text in texts if text) for title, texts in parts.items()
     )
-    return f"The name of the skill is {name.text}.\n\n<session>\n{body.replace('</session>', '')}\n</session>"
+    return f"The name of the skill is {name.text}.\n\n<agent_session>\n{escape_output(body)}\n</agent_session>"
 
 
 def _checks(record: SessionRecord, *, is_outline: bool) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ __all__ = [
 
 ENVELOPE_TAGS = (
     "available_skills", "skill", "skills", "also_available", "active_skills", "skill_content", "skill_resources",
-    "skill_resource", "script_result", "stdout", "stderr", "file", "tool_output",
+    "skill_resource", "script_result", "stdout", "stderr", "file", "tool_output", "agent_session",
 )  # fmt: skip
 """The tags that we put around text of skills. A test compares them with the code."""
 # Tags that other agents use for turns and tools. Other tags stay, because instructions may teach HTML.

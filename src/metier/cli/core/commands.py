@@ -228,8 +228,6 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
                 "enable",
                 "disable",
                 "conflicts",
-                "missed",
-                "fit",
             ),
         ),
         (
