@@ -153,8 +153,9 @@ def _killed(shell: Shell) -> list[Ran]:
 
 
 def _children(pid: int) -> int:
+    """Counts the children of every thread: a run is started in one of them."""
     try:
-        return len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return sum(len(file.read_text().split()) for file in Path(f"/proc/{pid}/task").glob("*/children"))
     except OSError:
         return 0
 
