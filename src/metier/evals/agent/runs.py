@@ -222,24 +222,28 @@ async def _finish(
     words: Sequence[str], folder: str, environment: Mapping[str, str], stop: _Stop, seconds: float
 ) -> tuple[int | None, str, str]:
     """Runs a process to its end. Returns its exit code, None if it was stopped, and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        *words, cwd=folder, env=dict(environment), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    ends = asyncio.create_task(process.communicate())
-    stops = asyncio.create_task(stop.event.wait())
-    try:
-        done, _ = await asyncio.wait({ends, stops}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if not done:
-            stop.reason = "time"
-    finally:
-        stops.cancel()
-        was_running = process.returncode is None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    out, err = await ends
-    code = None if was_running and stop.reason else process.returncode
-    return code, out[:_MOST_OUTPUT].decode("utf-8", "replace"), err[-_MOST_OUTPUT:].decode("utf-8", "replace")
+    # Files and not pipes: a process that outlives the program for a moment would keep a pipe open.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = await asyncio.create_subprocess_exec(
+            *words, cwd=folder, env=dict(environment), stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=err,
+            start_new_session=True,
+        )  # fmt: skip
+        ends = asyncio.create_task(process.wait())
+        stops = asyncio.create_task(stop.event.wait())
+        try:
+            done, _ = await asyncio.wait({ends, stops}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                stop.reason = "time"
+        finally:
+            stops.cancel()
+            was_running = process.returncode is None
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await ends
+        code = None if was_running and stop.reason else process.returncode
+        out.seek(0)
+        err.seek(max(0, err.seek(0, os.SEEK_END) - _MOST_OUTPUT))
+        return code, out.read(_MOST_OUTPUT).decode("utf-8", "replace"), err.read().decode("utf-8", "replace")
 
 
 def _check(name: str, code: int | None, out: str, err: str, reason: str, seen: SeenRequests, seconds: float) -> None:
