@@ -1,7 +1,7 @@
 """A draft of a skill from a session: its requests, commands, files and corrections, with secrets masked.
 
-A model writes the draft, or there is an outline without one. The session is untrusted text: the model is told to treat it as
-data, and the author is told what to check.
+A model writes the draft, or there is an outline without one. The session is untrusted text: the prompt asks the model to
+treat it as data, and the author gets a list of points to check.
 """
 
 from __future__ import annotations
