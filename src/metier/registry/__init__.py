@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         SigningKey,
         Sort,
     )
-    from .domain.registry import Registry, RequestRates, ServerOptions, open_registry
+    from .domain.registry import Registry, RequestRates, ServerOptions, Site, open_registry
     from .domain.search_terms import document_terms, plain_words
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
     from .health import RegistryCheck, check_registry
@@ -70,7 +70,7 @@ _EXPORTS = {
         "SigningKey",
         "Sort",
     ),
-    "metier.registry.domain.registry": ("Registry", "RequestRates", "ServerOptions", "open_registry"),
+    "metier.registry.domain.registry": ("Registry", "RequestRates", "ServerOptions", "Site", "open_registry"),
     "metier.registry.domain.search_terms": ("document_terms", "plain_words"),
     "metier.registry.ed25519": (
         "key_id",
@@ -122,6 +122,7 @@ __all__ = [
     "ServerOptions",
     "Signature",
     "SigningKey",
+    "Site",
     "SkillPage",
     "SkillSummary",
     "Sort",

@@ -35,6 +35,7 @@ PAGES = {
     "/account": ["/account"],
     "/admin": ["/admin"],
     "/static/{path...}": [],
+    "/logo": [],
 }
 BODY = f"""# Tides
 

@@ -12,6 +12,7 @@ _WORDS = {
     "publish:*": "publish in every namespace and read all private skills",
     "read": "read all private skills",
     "yank": "yank versions",
+    "metrics": "read the server's metrics",
     "tokens": "create and revoke your own tokens",
 }
 

@@ -13,11 +13,11 @@ import click
 from metier.app import App
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import plural
-from metier.errors import NotFoundError
+from metier.errors import ConfigError, NotFoundError
 from metier.extras import MissingExtraError
 
 if TYPE_CHECKING:
-    from metier.registry import CopyResult, RegistryLocation, ServerOptions
+    from metier.registry import CopyResult, RegistryLocation, ServerOptions, Site
 
 __all__ = [
     "blobs_option",
@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 db_option = click.option("--db", help="Database address.  [default: registry.db]")
+_LARGEST_LOGO = 256 * 1024
+
 blobs_option = click.option("--blobs", help="Address of the archives.  [default: registry.blobs]")
 
 
@@ -50,8 +52,26 @@ def server_options(
         url=(url or settings.path("registry.url") or "").rstrip("/"),
         rates=RequestRates() if has_limits else RequestRates(read=(0, 0), download=(0, 0), write=(0, 0)),
         proxy_blobs=settings.boolean("registry.proxy_blobs"),
+        site=_site(app),
+        public_metrics=settings.boolean("registry.public_metrics"),
         **more,
     )
+
+
+def _site(app: App) -> Site:
+    from metier.registry import Site
+
+    settings = app.settings
+    name, welcome, logo = (settings.path(f"registry.{key}") or "" for key in ("name", "welcome", "logo"))
+    if not logo:
+        return Site(name=name, welcome=welcome)
+    file = os.path.abspath(os.path.expanduser(logo))
+    if not file.lower().endswith((".svg", ".png")) or not os.path.isfile(file) or os.path.getsize(file) > _LARGEST_LOGO:
+        raise ConfigError(
+            f"{logo!r} is not an SVG or PNG file of at most {_LARGEST_LOGO // 1024} KiB", file="registry.logo",
+            hint="metier config set registry.logo FILE",
+        )  # fmt: skip
+    return Site(name=name, welcome=welcome, logo=file)
 
 
 def registry_location(app: App, *, db: str | None = None, blobs: str | None = None) -> RegistryLocation:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import sys
+from ipaddress import ip_address
 
 import click
 
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.errors import ConflictError
+from metier.errors import ConfigError, ConflictError, UsageError
 
 from .location import server_options
 
 __all__ = ["serve"]
+
+_PLAIN_HTTP = """\
+warning: {address} is open to the network without TLS: anyone on the way can read tokens
+hint: pass --tls-cert and --tls-key, or put a TLS proxy in front and pass --trust-proxy and --url; docs/deploy.md shows both
+"""
 
 
 @command("registry", "serve")
@@ -25,6 +32,14 @@ __all__ = ["serve"]
 @click.option("--db", help="Database address: sqlite:///path or postgresql://…  [METIER_DB]")
 @click.option("--blobs", help="Address of the archives: file:///path or s3://bucket?endpoint=…  [METIER_BLOBS]")
 @click.option("--url", help="Public address, if clients do not connect to this one.")
+@click.option("--tls-cert", metavar="FILE", help="PEM file with the certificate and its chain: serve https.")
+@click.option("--tls-key", metavar="FILE", help="PEM file with the key of --tls-cert.")
+@click.option(
+    "--log",
+    "log_style",
+    type=click.Choice(["errors", "text", "json"]),
+    help="Log on stderr: errors only, or every request too.  [default: registry.log]",
+)
 @click.option("--old-index", is_flag=True, help="Also serve the index of version 0.1.0, which has no digests.")
 @click.option(
     "--trust-proxy",
@@ -34,21 +49,29 @@ __all__ = ["serve"]
 )
 def serve(
     app: App, *, host: str, port: int, workers: int, db: str | None, blobs: str | None, url: str | None, old_index: bool,
-    trust_proxy: tuple[str, ...],
+    trust_proxy: tuple[str, ...], tls_cert: str | None, tls_key: str | None, log_style: str | None,
 ) -> Result:  # fmt: skip
     """Serve a registry until Ctrl-C: the API, the pages, and the APIs of `npx skills` and `clawhub`.
 
     No set-up is needed: rows go to a SQLite file and archives to a folder in ~/.metier/registry. The first start prints an
     admin token, once.
     """
-    options = server_options(app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy)
+    options = server_options(
+        app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy, log=_log_style(app, log_style)
+    )
+    _check_tls(tls_cert, tls_key)
+    from metier.registry.server import Listener
     from metier.registry.server import serve as run
 
     chosen = _usable_port(host, port)
     as_json = "--json" in sys.argv
+    scheme = "https" if tls_cert else "http"
+    behind_proxy = bool(trust_proxy) or options.url.startswith("https:")
 
     def on_ready(token: str | None) -> None:
-        address = f"http://{f'[{host}]' if ':' in host else host}:{chosen}"
+        address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{chosen}"
+        if not (tls_cert or behind_proxy or _is_loopback(host)):
+            sys.stderr.write(_PLAIN_HTTP.format(address=address))
         if as_json:
             lines = [json.dumps({"url": address, "admin_token": token})]
         else:
@@ -62,8 +85,40 @@ def serve(
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
 
-    run(options, host=host, port=chosen, workers=workers, on_ready=on_ready)
+    listener = Listener(host=host, port=chosen, workers=workers, tls_certificate=tls_cert or "", tls_key=tls_key or "")
+    run(options, listener, on_ready=on_ready)
     return Result(data={}, lines=lambda _: (), text="")
+
+
+def _log_style(app: App, style: str | None) -> str:
+    style = style or app.settings.path("registry.log") or "errors"
+    if style not in ("errors", "text", "json"):
+        raise ConfigError(
+            f"unknown log {style!r}", file="registry.log", hint="use errors, text or json: metier config set registry.log json"
+        )
+    return style
+
+
+def _check_tls(certificate: str | None, key: str | None) -> None:
+    """Raises UsageError or ConflictError now: uvicorn would fail after printing the address."""
+    if not certificate and not key:
+        return
+    if not certificate or not key:
+        raise UsageError("--tls-cert and --tls-key belong together", hint="pass both files")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(
+            f"cannot use {certificate} and {key}: {why}", hint="pass the PEM files of one certificate and its key"
+        ) from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _usable_port(host: str, port: int) -> int:

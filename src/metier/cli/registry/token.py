@@ -20,7 +20,11 @@ __all__ = ["create", "list_all", "revoke"]
 @command("registry token", "create")
 @click.argument("holder")
 @click.option(
-    "--scope", "scopes", multiple=True, required=True, help="read, publish:NAMESPACE, yank, tokens or admin. Repeatable."
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    help="read, publish:NAMESPACE, yank, tokens, metrics or admin. Repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 3650), help="Days until the token expires.  [default: never]")
 @click.option("--note", default="", help="What the token is for.")

@@ -4,6 +4,7 @@
     publish:acme    publish in one namespace and manage its packages; `publish:*` in all, `publish` in the holder's own
     yank            yank and unyank releases of the token's namespaces
     tokens          list, create and revoke tokens of the holder
+    metrics         read the counters of the server
     admin           everything
 
 A token can also read the packages of its holder and of the namespaces it acts for. Packages that the caller may not read are

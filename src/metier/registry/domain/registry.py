@@ -26,7 +26,7 @@ from .signatures import Signatures
 from .tokens import Tokens
 from .turns import UploadTurns
 
-__all__ = ["ConnectionLimits", "Registry", "RequestRates", "ServerOptions", "WorkLimits", "now_millis", "open_registry"]
+__all__ = ["ConnectionLimits", "Registry", "RequestRates", "ServerOptions", "Site", "WorkLimits", "now_millis", "open_registry"]
 
 _MIB = 1024 * 1024
 
@@ -86,6 +86,18 @@ class WorkLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """How the pages present the registry."""
+
+    name: str = ""
+    """The name in the header and in titles; empty means the registry's address."""
+    welcome: str = ""
+    """A text on the start page, in plain words."""
+    logo: str = ""
+    """The path of an SVG or PNG file; empty means metier's icon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     db: str
     """`sqlite:///path` or `postgresql://…`"""
@@ -108,6 +120,13 @@ class ServerOptions:
     """Send archives of an object store through the registry instead of redirecting to the store."""
     cache_bytes: int = 32 * _MIB
     """Size of the archive cache in memory."""
+    site: Site = field(default_factory=Site)
+    log: str = "errors"
+    """Log lines on stderr: `errors`, or also every request as `text` or `json`."""
+    public_metrics: bool = False
+    """Answer /metrics without a token."""
+    metrics_folder: str = ""
+    """The folder in which the workers of one server save their counters; empty for a single worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

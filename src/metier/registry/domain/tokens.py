@@ -21,7 +21,7 @@ __all__ = ["Tokens", "hash_secret", "is_token_text", "new_token_text", "token_pr
 
 _PREFIX = "mtr_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|admin")
+_SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|metrics|admin")
 _PREFIX_LENGTH = len(_PREFIX) + 6
 
 
@@ -89,7 +89,7 @@ class Tokens:
         for scope in wanted:
             if not _SCOPE.fullmatch(scope):
                 raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
-                              hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens or admin")  # fmt: skip
+                              hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens, metrics or admin")  # fmt: skip
         if not wanted or not is_name(holder):
             raise RefusedError(f"a token needs a scope and a valid holder, not {holder[:80]!r}", rule="scope",
                           hint="for example the holder acme and the scope publish:acme")  # fmt: skip

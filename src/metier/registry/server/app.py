@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cached_property
 
 import msgspec
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.registry import web
@@ -29,12 +29,13 @@ from .authentication import authenticate, bearer_token, redacted_path
 from .background_jobs import run_background_jobs
 from .client_address import TrustedProxies, limit_key
 from .documents import Documents
+from .metrics import Metrics
 from .openapi import describe
-from .operations import Metrics
 from .owners import owner_routes
 from .packages import package_routes
 from .rate_limits import RateLimiter, as_headers
 from .request_checks import check_request
+from .request_log import REQUEST_ID, LoggedRequest, log_request, new_request_id
 from .responses import Headers, HttpResponse
 from .routing import RegistryRequest, Route, Routes
 
@@ -77,7 +78,7 @@ class RegistryApp:
     ) -> None:
         self.options = options
         self.routes = routes
-        self.metrics = Metrics()
+        self.metrics = Metrics(options.metrics_folder)
         self.limits = RateLimiter(options.rates, lambda: clock() / 1000)
         self.proxies = TrustedProxies(options.trust_proxy)
         self.registry: Registry | None = None
@@ -97,7 +98,7 @@ class RegistryApp:
         """Opens the registry and runs its background jobs."""
         self.registry = await open_registry(self.options, scanner=self._scanner, clock=self._clock, workers=self._workers)
         self.documents = Documents(self.registry.workers.pages, self.options.work)
-        task = asyncio.create_task(run_background_jobs(self.registry, self.metrics.events))
+        task = asyncio.create_task(run_background_jobs(self.registry, self.metrics))
         try:
             yield self.registry
         finally:
@@ -132,26 +133,41 @@ class RegistryApp:
         request = RegistryRequest(scope, receive)
         request.params = params
         request.base = self.options.url or _base(scope, self.proxies.scheme(scope))
+        request_id = new_request_id(self.proxies.request_id(scope))
+        REQUEST_ID.set(request_id)
+        scope["metier.app"] = self
         extra: Headers = ()
         try:
             if route is None or self.registry is None:
                 raise _no_route(found, scope)
             request.registry = self.registry
-            scope["metier.app"] = self
             response, extra = await self._respond(route, request)
         except MetierError as error:
             response = self._problem(route, request, error)
         except Exception:
             _log.exception("%s %s", scope["method"], redacted_path(scope["path"]))
-            internal = MetierError("internal error", hint="it was logged; try again, or tell the administrator")
+            hint = f"try again, or tell the administrator that request {request_id} failed"
+            internal = MetierError("internal error", hint=hint)
             response = self._problem(route, request, internal)
+        identified = (b"x-request-id", request_id.encode())
         if isinstance(response, HttpResponse):
-            await response(scope, receive, send, extra)
+            await response(scope, receive, send, (*extra, identified))
             status = response.status
         else:
             status = getattr(response, "status_code", 200)
-            await response(scope, receive, send)
-        self.metrics.request(method, route.path if route else "-", status, time.perf_counter() - started)
+            await response(scope, receive, _adding(send, identified))
+        seconds = time.perf_counter() - started
+        self.metrics.request(method, route.path if route else "-", status, seconds)
+        log_request(
+            LoggedRequest(
+                method=scope["method"],
+                path=redacted_path(scope["path"]),
+                status=status,
+                seconds=seconds,
+                client=self.proxies.client(scope),
+                holder=request.caller.token.holder if request.caller.token else "",
+            )
+        )
 
     async def _respond(self, route: Route, request: RegistryRequest) -> tuple[ASGIApp, Headers]:
         headers = dict(request.scope["headers"])
@@ -184,6 +200,15 @@ class RegistryApp:
         if (route and route.kind == "plain") or request.scope["path"].startswith("/api/v1"):
             return error_responses.plain_response(error)
         return error_responses.problem_response(error)
+
+
+def _adding(send: Send, header: tuple[bytes, bytes]) -> Send:
+    async def send_with_header(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], header]}
+        await send(message)
+
+    return send_with_header
 
 
 def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:

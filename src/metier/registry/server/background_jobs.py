@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter
 from datetime import UTC, datetime
 
 import msgspec
@@ -21,6 +20,8 @@ from metier.registry.domain.registry import Registry
 from metier.registry.wire import QueuedJob
 from metier.spec import split_document
 
+from .metrics import Metrics
+
 __all__ = ["run_background_jobs", "run_due_jobs"]
 
 _log = logging.getLogger("metier.registry")
@@ -31,7 +32,7 @@ _DAY_MS = 24 * _HOUR_MS
 _MOST_ATTEMPTS = 5
 
 
-async def run_background_jobs(registry: Registry, events: Counter[str]) -> None:
+async def run_background_jobs(registry: Registry, metrics: Metrics) -> None:
     """Runs until cancelled. Continues when the store is unavailable for a while."""
     for kind in ("purge", "forget"):
         with contextlib.suppress(UnavailableError):
@@ -39,10 +40,11 @@ async def run_background_jobs(registry: Registry, events: Counter[str]) -> None:
     while True:
         await asyncio.sleep(_TICK_SECONDS)
         try:
-            events["download"] += await registry.downloads.flush()
-            events["job"] += await run_due_jobs(registry)
+            await asyncio.to_thread(metrics.save)
+            metrics.events["download"] += await registry.downloads.flush()
+            metrics.events["job"] += await run_due_jobs(registry)
         except UnavailableError as error:
-            events["unavailable"] += 1
+            metrics.events["unavailable"] += 1
             _log.warning("%s", error)
         except Exception:
             _log.exception("background job failed")

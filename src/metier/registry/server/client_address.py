@@ -59,6 +59,12 @@ class TrustedProxies:
         scheme: str = scope["scheme"]
         return scheme
 
+    def request_id(self, scope: Scope) -> str:
+        """Returns the id that a trusted proxy gave to a request, or an empty text."""
+        client = scope.get("client")
+        stated = _values(scope, b"x-request-id") if client and client[0] in self else ()
+        return stated[-1] if stated else ""
+
 
 def limit_key(address: str) -> str:
     """Returns the part of an address that limits count by: one client usually has a whole IPv6 network of 64 bits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,18 +19,33 @@ from metier.registry.domain.registry import ServerOptions, open_registry
 from metier.registry.store.server_lock import hold_for_server
 from metier.scan import scan
 from metier.spec import Files
+from metier.values import dataclass, replace
 
 from .app import RegistryApp, create_app
 from .client_address import TrustedProxies
 from .http_protocol import ConnectionGate, LimitedHttpProtocol
+from .request_log import logging_config
 
-__all__ = ["scan_release", "serve", "uvicorn_options", "worker_app"]
+__all__ = ["Listener", "scan_release", "serve", "uvicorn_options", "worker_app"]
 
 _OPTIONS_VARIABLE = "METIER_REGISTRY_OPTIONS"
 _MOST_FILES = 16_384
 
 
-def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_ready: Callable[[str | None], None]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """The address that a server listens on."""
+
+    host: str
+    port: int
+    workers: int = 1
+    """Number of processes."""
+    tls_certificate: str = ""
+    """A PEM file with the certificate and its chain; empty means plain HTTP."""
+    tls_key: str = ""
+
+
+def serve(options: ServerOptions, listener: Listener, *, on_ready: Callable[[str | None], None]) -> None:
     """Serves until interrupted. Calls `on_ready` once the database is ready, with the admin token on the first start.
 
     Raises ConflictError if another server uses the same SQLite database.
@@ -37,16 +53,20 @@ def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_read
     with hold_for_server(options.db):
         on_ready(asyncio.run(_prepare(options)))
         _raise_file_limit()
-        _run(options, host=host, port=port, workers=workers)
+        _run(options, listener)
 
 
-def _run(options: ServerOptions, *, host: str, port: int, workers: int) -> None:
-    common = {"host": host, "port": port, **uvicorn_options(options)}
-    if workers == 1:
+def _run(options: ServerOptions, listener: Listener) -> None:
+    common = {"host": listener.host, "port": listener.port, **uvicorn_options(options)}
+    if listener.tls_certificate:
+        common |= {"ssl_certfile": listener.tls_certificate, "ssl_keyfile": listener.tls_key}
+    if listener.workers == 1:
         uvicorn.run(create_app(options, scanner=scan_release), **common)
         return
-    os.environ[_OPTIONS_VARIABLE] = msgspec.json.encode(options).decode()
-    uvicorn.run(f"{__name__}:worker_app", factory=True, workers=workers, **common)
+    with tempfile.TemporaryDirectory(prefix="metier-metrics-") as folder:
+        shared = replace(options, metrics_folder=folder)
+        os.environ[_OPTIONS_VARIABLE] = msgspec.json.encode(shared).decode()
+        uvicorn.run(f"{__name__}:worker_app", factory=True, workers=listener.workers, **common)
 
 
 def uvicorn_options(options: ServerOptions) -> dict[str, Any]:  # Any: options of uvicorn
@@ -54,7 +74,8 @@ def uvicorn_options(options: ServerOptions) -> dict[str, Any]:  # Any: options o
     limits = options.connections
     gate = ConnectionGate(limits, TrustedProxies(options.trust_proxy))
     return {
-        "access_log": False, "log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 10, "lifespan": "on",
+        "access_log": False, "log_config": logging_config(options.log), "server_header": False,
+        "timeout_graceful_shutdown": 10, "lifespan": "on",
         "http": partial(LimitedHttpProtocol, gate=gate), "timeout_keep_alive": limits.idle_seconds, "ws": "none",
         # The application reads X-Forwarded-For itself; uvicorn would believe it from any process of this machine.
         "proxy_headers": False,

@@ -44,4 +44,5 @@ ROUTES = (
     _form("/admin/quarantine", forms.quarantine),
     _form("/admin/release", forms.release_quarantined),
     _page("/static/{path...}", templates.static_file, rate=""),
+    _page("/logo", templates.logo, rate=""),
 )

@@ -25,7 +25,13 @@ async def home(request: RegistryRequest) -> HttpResponse:
     queries = request.registry.queries
     trending = await queries.trending(request.caller, limit=_HOME_RESULTS)
     newest = await queries.find(request.caller, ListQuery(sort=Sort.UPDATED, limit=_HOME_RESULTS))
-    return render_page(request, "home.html", trending=[package for package, _ in trending], newest=newest.packages)
+    return render_page(
+        request,
+        "home.html",
+        trending=[package for package, _ in trending],
+        newest=newest.packages,
+        welcome=request.registry.options.site.welcome,
+    )
 
 
 async def search(request: RegistryRequest) -> HttpResponse:

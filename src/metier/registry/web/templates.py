@@ -10,6 +10,7 @@ import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import RedirectResponse
@@ -18,11 +19,12 @@ from starlette.types import ASGIApp
 import metier
 from metier.errors import MetierError, NotFoundError
 from metier.registry.domain.records import Millis
+from metier.registry.domain.registry import Site
 from metier.registry.server.error_responses import status_of
 from metier.registry.server.responses import Headers, HttpResponse, text_response
 from metier.registry.server.routing import RegistryRequest
 
-__all__ = ["redirect", "render_error", "render_fragment", "render_page", "static_file", "with_status"]
+__all__ = ["logo", "redirect", "render_error", "render_fragment", "render_page", "static_file", "with_status"]
 
 _HTML = b"text/html; charset=utf-8"
 _POLICY = (
@@ -37,17 +39,24 @@ _GUARDED: Headers = (
     (b"cache-control", b"private, no-cache"),
     (b"vary", b"authorization, cookie, hx-request"),
 )
-_TYPES = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
+_TYPES = {
+    "css": b"text/css; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
+    "png": b"image/png",
+}
 
 
 def render_page(request: RegistryRequest, template: str, /, **values: object) -> HttpResponse:
+    site = _site(request)
     text = (
         _templates()
         .get_template(template)
         .render(
             caller=request.caller,
             base=request.base,
-            site=_site(request.base),
+            site=site.name or request.base.partition("://")[2] or "registry",
+            has_logo=bool(site.logo),
             stamp=_stamp(),
             version=metier.__version__,
             **values,
@@ -80,6 +89,16 @@ def redirect(where: str) -> ASGIApp:
     return RedirectResponse(where, status_code=303)
 
 
+async def logo(request: RegistryRequest) -> HttpResponse:
+    """Serves the administrator's own logo. An SVG that is opened as a page runs no script."""
+    path = _site(request).logo
+    if not path:
+        raise NotFoundError("this registry has no logo of its own", hint="see /")
+    data, kind, tag = _read_logo(path)
+    headers = ((b"cache-control", b"public, max-age=3600"), (b"content-security-policy", b"default-src 'none'; sandbox"))
+    return HttpResponse(data, content_type=kind, tag=tag, headers=headers)
+
+
 async def static_file(request: RegistryRequest) -> HttpResponse:
     """Serves a static file. Addresses contain a hash of the contents, so clients may cache them forever."""
     found = _static().get(request.params["path"])
@@ -90,6 +109,11 @@ async def static_file(request: RegistryRequest) -> HttpResponse:
     return HttpResponse(data, content_type=kind, tag=tag, headers=((b"cache-control", forever),))
 
 
+def _site(request: RegistryRequest) -> Site:
+    site: Site = request.scope["metier.app"].options.site
+    return site
+
+
 @cache
 def _static() -> dict[str, tuple[bytes, bytes, bytes]]:
     known = {}
@@ -97,8 +121,18 @@ def _static() -> dict[str, tuple[bytes, bytes, bytes]]:
         kind = _TYPES.get(each.name.rpartition(".")[2])
         if kind:
             data = each.read_bytes()
-            known[each.name] = data, kind, b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
+            known[each.name] = data, kind, _etag(data)
     return known
+
+
+def _etag(data: bytes) -> bytes:
+    return b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
+
+
+@cache
+def _read_logo(path: str) -> tuple[bytes, bytes, bytes]:
+    data = Path(path).read_bytes()
+    return data, _TYPES[path.rpartition(".")[2].lower()], _etag(data)
 
 
 @cache
@@ -114,10 +148,6 @@ def _templates() -> Environment:
     )  # fmt: skip
     templates.filters.update({"bytes": _bytes, "day": _day, "time": _format_time})
     return templates
-
-
-def _site(base: str) -> str:
-    return base.partition("://")[2] or "registry"
 
 
 def _bytes(size: int) -> str:
