@@ -20,7 +20,8 @@ OLDEST_PYTHON = (3, 11)
 # Each command that tests start, and the Debian package that provides it.
 SYSTEM_PACKAGES = {
     "git": "git", "less": "less", "bwrap": "bubblewrap", "setpriv": "util-linux", "chromium": "chromium", "tmux": "tmux",
-    "zip": "zip", "podman": "podman", "runc": "runc", "rg": "ripgrep",
+    "zip": "zip", "podman": "podman", "runc": "runc", "rg": "ripgrep", "nginx": "nginx-light", "caddy": "caddy",
+    "systemd-analyze": "systemd",
 }  # fmt: skip
 
 

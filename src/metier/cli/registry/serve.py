@@ -77,9 +77,10 @@ def serve(
         else:
             lines = [f"Registry at {address} (Ctrl-C stops it)"]
             if token:
+                public = options.url or address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
                 lines += [
                     f"Admin token (shown once, save it): {token}",
-                    f"Next: open {address}/login or run `metier login {address}`",
+                    f"Next: open {public}/login or run `metier login {public}`",
                     "Next: invite a colleague with `metier registry token create NAME --scope publish:TEAM`",
                 ]
         sys.stdout.write("".join(f"{line}\n" for line in lines))
