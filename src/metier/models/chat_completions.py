@@ -11,12 +11,12 @@ from .failures import ModelFailure
 from .query import ModelQuery
 from .transcript import MessagePart, PartKind, TranscriptMessage
 
-__all__ = ["ChatCompletions"]
+__all__ = ["ChatCompletionsFormat"]
 
 # Any, in this module: JSON.
 
 
-class ChatCompletions:
+class ChatCompletionsFormat:
     path = "chat/completions"
     only_streams = False
 

@@ -187,11 +187,11 @@ def _connect_over_http(choice: ModelChoice) -> ProviderClient:
 
         wire = OpenAiResponses(choice.bare_name, key=choice.key, address=address)
     else:
-        from .chat_completions import ChatCompletions
+        from .chat_completions import ChatCompletionsFormat
 
         model = choice.bare_name if choice.provider in _COMPATIBLE else choice.name
         provider = choice.provider if choice.provider in ("ollama", "litellm") else "openai"
-        wire = ChatCompletions(model, key=choice.key, provider=provider)
+        wire = ChatCompletionsFormat(model, key=choice.key, provider=provider)
     return HttpModelClient(address, wire)
 
 
