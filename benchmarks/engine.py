@@ -4,8 +4,9 @@ A turn is selection, activation, the prompt, one request to a model over HTTP an
 the same prompt, tools and history through the same client to the same scripted model, which runs in its own process. The
 rest is the engine: under 12 ms with 1,000 skills, under 60 ms with 20,000.
 
-`metier run` is measured as a whole process, with ten skills and the bundled ones. The peer is `python -c "import pydantic_ai"`
-plus a process that sends the same request with OpenAI's own client: at most 0.6 times both together, in CPU and wall time.
+`metier run` is measured as a whole process, with ten skills and the bundled ones, once for each of the three APIs. The peer is
+`python -c "import pydantic_ai"` plus a process that sends the same request with the provider's own client: at most 0.6 times
+both together, in CPU and wall time.
 
 The start is measured on a terminal until the first prompt and compared with `python -c "import pydantic_ai"`: at most 1.3 times
 that, because the model's client is imported after the prompt is shown.
@@ -40,13 +41,41 @@ from metier.models import ModelQuery
 _LIMITS = {1_000: 12.0, 20_000: 60.0}
 _TURN, _FLOOR = "a turn of the engine", "its request alone"
 _IMPORT, _CHAT = "import pydantic_ai", "metier chat, to the first prompt"
-_BARE, _RUN = "a request with OpenAI's client", "metier run"
-_BARE_CODE = """
+_BARE, _RUN = "a request with the provider's client", "metier run"
+_OPENAI_CODE = """
 import sys, openai
-client = openai.OpenAI(base_url=sys.argv[1], api_key="none")
-said = client.chat.completions.create(model="scripted", messages=[{"role": "user", "content": "say ok"}], stream=True)
-print("".join(chunk.choices[0].delta.content or "" for chunk in said if chunk.choices))
+client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="none")
 """
+_APIS = {
+    "chat completions": (
+        "openai-chat:gpt-5",
+        _OPENAI_CODE
+        + """
+said = client.chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "say ok"}], stream=True)
+print("".join(chunk.choices[0].delta.content or "" for chunk in said if chunk.choices))
+""",
+    ),
+    "responses": (
+        "openai-responses:gpt-5",
+        _OPENAI_CODE
+        + """
+said = client.responses.create(model="gpt-5", input="say ok", stream=True)
+print("".join(event.delta for event in said if event.type == "response.output_text.delta"))
+""",
+    ),
+    "anthropic": (
+        "anthropic:claude-opus-5",
+        """
+import sys, anthropic
+client = anthropic.Anthropic(base_url=sys.argv[1], api_key="none")
+with client.messages.stream(
+    model="claude-opus-5", max_tokens=9000, messages=[{"role": "user", "content": "say ok"}]
+) as said:
+    print("".join(said.text_stream))
+""",
+    ),
+}
+"""The model of `metier run`, and the program that asks with the provider's client; both are given the server."""
 _REQUESTS = (
     "please review the contract for me", "convert this spreadsheet to something readable", "is the dashboard right?",
     "draft an invoice for the last month", "compare both recordings", "what can you do about my cluster?",
@@ -143,28 +172,35 @@ def _start(report: Report, home: Path, rounds: int) -> None:
 
 def _run(report: Report, home: Path, url: str, rounds: int) -> None:
     make_skills(home / ".metier" / "skills", 10)
-    environment = {**child_environment(home), "METIER_MODEL_NAME": "scripted", "METIER_MODEL_BASE_URL": url}
-    words = {
-        _IMPORT: (sys.executable, "-c", "import pydantic_ai"),
-        _BARE: (sys.executable, "-c", _BARE_CODE, url),
-        _RUN: (script("metier"), "run", "say ok"),
-    }
-    figures = compete(
-        [Contender(name=name, measure=partial(run, each, cwd=home, environment=environment)) for name, each in words.items()],
-        rounds=rounds,
-    )
-    report.add_figures(figures, within="run: ")
-    cpu, wall = (sum(getattr(figures[name], kind) for name in (_IMPORT, _BARE)) for kind in ("cpu", "wall"))
-    rows = [
-        (name, f"{each.cpu:.0f} ({each.cpu_min:.0f})", f"{each.cpu / cpu:.2f}", f"{each.wall:.0f}", f"{each.wall / wall:.2f}")
-        for name, each in figures.items()
-    ]
-    title = f"One request, a whole process, median of {rounds} (minimum), in ms"
-    report.add_table(title, ("what", "CPU", "x of both", "wall", "x of both"), rows)
-    report.targets += [
-        Target(what="metier run, CPU", value=figures[_RUN].cpu / cpu, limit=0.6),
-        Target(what="metier run, wall", value=figures[_RUN].wall / wall, limit=0.6),
-    ]
+    root = url.removesuffix("/v1")
+    for api, (model, code) in _APIS.items():
+        environment = {
+            **child_environment(home), "METIER_MODEL_NAME": model, "OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none",
+            "METIER_MODEL_BASE_URL": root if api == "anthropic" else url,
+        }  # fmt: skip
+        words = {
+            _IMPORT: (sys.executable, "-c", "import pydantic_ai"),
+            _BARE: (sys.executable, "-c", code, root),
+            _RUN: (script("metier"), "run", "say ok"),
+        }
+        figures = compete(
+            [Contender(name=name, measure=partial(run, each, cwd=home, environment=environment))
+             for name, each in words.items()],
+            rounds=rounds,
+        )  # fmt: skip
+        report.add_figures(figures, within=f"run, {api}: ")
+        cpu, wall = (sum(getattr(figures[name], kind) for name in (_IMPORT, _BARE)) for kind in ("cpu", "wall"))
+        rows = [
+            (name, f"{each.cpu:.0f} ({each.cpu_min:.0f})", f"{each.cpu / cpu:.2f}", f"{each.wall:.0f}",
+             f"{each.wall / wall:.2f}")
+            for name, each in figures.items()
+        ]  # fmt: skip
+        title = f"One request, {api}, a whole process, median of {rounds} (minimum), in ms"
+        report.add_table(title, ("what", "CPU", "x of both", "wall", "x of both"), rows)
+        report.targets += [
+            Target(what=f"metier run, {api}, CPU", value=figures[_RUN].cpu / cpu, limit=0.6),
+            Target(what=f"metier run, {api}, wall", value=figures[_RUN].wall / wall, limit=0.6),
+        ]
 
 
 def _ratio(one: Figure, other: Figure) -> float:

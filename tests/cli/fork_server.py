@@ -7,6 +7,7 @@ streams, so what runs in it is the whole program from `main` to its exit code. W
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -81,14 +82,15 @@ def _run(request: dict[str, Any]) -> int:
         from metier.cli.main import main
 
         status = main()
-        sys.stdout.flush()
-        sys.stderr.flush()
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 1
     except BaseException:
         traceback.print_exc()
-        sys.stderr.flush()
         status = 1
+    # `os._exit` leaves them out, and telemetry is sent by one of them.
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
     return status
 
 

@@ -21,6 +21,21 @@ def test_every_setting_is_shown_with_its_origin(shell: Shell) -> None:
     assert all(name in page for name in KEYS)
 
 
+def test_a_group_of_settings_can_be_shown_alone(shell: Shell) -> None:
+    shell("config", "set", "skills.sources.work.url", "https://skills.work.example").ok()
+
+    def shown(*words: str) -> set[str]:
+        return set(shell("config", "show", *words, "--json").data["settings"])
+
+    assert shown("skills") == shown("skills.") == {name for name in KEYS if name.startswith("skills.")}
+    assert shown("model", "skills.deny") == {name for name in KEYS if name.startswith("model.")} | {"skills.deny"}
+    assert shown("skills.sources.work") == {"skills.sources"}
+    assert "skills.deny" not in shell("config", "show", "model").ok().out
+    shell("config", "show", "modl").failed(3, "unknown setting 'modl'")
+    for command in ("get", "unset"):
+        shell("config", command, "model").failed(3, "unknown setting 'model'", "metier config show model")
+
+
 def test_a_setting_is_set_got_and_unset(shell: Shell) -> None:
     for key, words, text in (
         ("skills.deny", ("a", "b c"), "a b c"), ("skills.max_depth", ("3",), "3"), ("cache.enabled", ("off",), "false"),

@@ -132,7 +132,7 @@ def test_a_value_is_nowhere_after_a_whole_journey(
     )]  # fmt: skip
     assert len(model.requests) >= 6
     assert any("[COUNT_KEY]" in str(request.body) for request in model.requests)
-    # Telemetry arrived in some runs of this test and not in others, for a reason not found yet; what arrived is searched.
+    assert collector.got, "no telemetry arrived, so nothing was searched"
     for form in forms(value):
         for each in ran:
             assert form not in each.raw + each.raw_err, each.words

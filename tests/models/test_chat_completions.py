@@ -25,6 +25,7 @@ from metier.models import (
     TranscriptMessage,
 )
 from metier.models.completion_stream import CompletionStream, read_completion
+from metier.models.http_client import event_data
 from metier.testing import ModelServer, fails, run_now, says
 
 
@@ -35,7 +36,8 @@ def chunk(finish: str | None = None, **delta: Any) -> str:
 
 def read(*lines: str) -> tuple[list[Delta], TranscriptMessage]:
     stream = CompletionStream("openai")
-    deltas = [delta for line in lines for delta in stream.read_line(line)]
+    events = [data for data in map(event_data, lines) if data is not None]
+    deltas = [delta for event in events for delta in stream.read_chunk(event)]
     return deltas, stream.message()
 
 

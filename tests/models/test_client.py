@@ -214,16 +214,23 @@ assert "pydantic_ai" not in sys.modules and "httpx2" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
 
 
-def test_a_missing_extra_is_one_sentence_with_the_command_that_installs_it() -> None:
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("google:x", f"the Python package 'pydantic_ai' is not installed | run `{install_command('models')}`"),
+        ("openai:x", "openai:x needs an API key | set OPENAI_API_KEY, or name another variable with model.key_variable"),
+    ],
+)
+def test_a_missing_extra_is_one_sentence_with_the_command_that_installs_it(name: str, sentence: str) -> None:
     code = """
 import asyncio, sys
 sys.modules["pydantic_ai"] = None
-from metier.errors import UnavailableError
+from metier.errors import MetierError
 from metier.models import ChatMessage, ModelChoice, ModelClient
 try:
-    asyncio.run(ModelClient(ModelChoice(name="openai:x")).ask([ChatMessage.user("Hi")]))
-except UnavailableError as error:
+    asyncio.run(ModelClient(ModelChoice(name=sys.argv[1])).ask([ChatMessage.user("Hi")]))
+except MetierError as error:
     print(error, "|", error.hint)
 """
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == (f"the Python package 'pydantic_ai' is not installed | run `{install_command('models')}`")
+    done = subprocess.run([sys.executable, "-c", code, name], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == sentence

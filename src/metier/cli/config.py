@@ -22,9 +22,12 @@ __all__ = ["get", "path", "set_setting", "show", "unset_setting"]
 
 
 @command("config", "show")
-def show(app: App) -> Result:
-    """Show every setting, its value and where it came from."""
+@click.argument("keys", nargs=-1, metavar="[KEY]...", shell_complete=setting_names)
+def show(app: App, *, keys: tuple[str, ...]) -> Result:
+    """Show every setting, its value and where it came from. A KEY is a setting or a group of them, such as `skills`."""
     values = list(app.settings)
+    if keys:
+        values = [each for key in keys for each in _settings_in(values, key)]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         widest = max(len(value.key.name) for value in values)
@@ -41,6 +44,11 @@ def show(app: App) -> Result:
         lines=lines,
         notes=app.settings.warnings,
     )
+
+
+def _settings_in(values: list[Setting], group: str) -> list[Setting]:
+    found = [each for each in values if f"{each.key.name}.".startswith(f"{group.rstrip('.')}.")]
+    return found or [next(each for each in values if each.key == find_key(group)[0])]
 
 
 @command("config", "get")

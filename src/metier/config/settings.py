@@ -156,6 +156,8 @@ def find_key(name: str) -> tuple[SettingKey, tuple[str, ...]]:
 
 
 def unknown_key(name: str) -> NotFoundError:
+    if any(key.startswith(f"{name}.") for key in KEYS):
+        return NotFoundError(f"unknown setting {name!r}", hint=f"`metier config show {name}` lists the settings in it")
     near = nearest(name, KEYS)
     hint = f"did you mean {near!r}?" if near else "see `metier config show` for every key"
     return NotFoundError(f"unknown setting {name!r}", hint=hint)

@@ -27,9 +27,9 @@ class ModelProvider:
 
 PROVIDERS: Mapping[str, ModelProvider] = {
     "openai": ModelProvider(key_variable="OPENAI_API_KEY"),
-    "openai-chat": ModelProvider(key_variable="OPENAI_API_KEY"),
-    "openai-responses": ModelProvider(key_variable="OPENAI_API_KEY"),
-    "anthropic": ModelProvider(key_variable="ANTHROPIC_API_KEY"),
+    "openai-chat": ModelProvider(key_variable="OPENAI_API_KEY", url_variable="OPENAI_BASE_URL"),
+    "openai-responses": ModelProvider(key_variable="OPENAI_API_KEY", url_variable="OPENAI_BASE_URL"),
+    "anthropic": ModelProvider(key_variable="ANTHROPIC_API_KEY", url_variable="ANTHROPIC_BASE_URL"),
     "ollama": ModelProvider(
         key_variable="OLLAMA_API_KEY", base_url="http://localhost:11434/v1", url_variable="OLLAMA_BASE_URL"
     ),

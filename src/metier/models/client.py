@@ -1,23 +1,25 @@
 """A model that can be asked: whole answers for evals and judges, streams for the engine.
 
-Servers with the chat completions API are asked by our own client, every other provider through pydantic-ai. Both are imported
-by the first request and not before.
+OpenAI, Anthropic and servers with the chat completions API are asked by our own client, every other provider through
+pydantic-ai. Both are imported by the first request and not before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from metier.errors import UsageError
+from metier.extras import MissingExtraError
 from metier.runtime import Tool
 from metier.values import replace
 
-from .choice import ModelChoice, likely_provider
-from .failures import ModelFailure, RetryPolicy, explain_failure, with_retries
+from .choice import PROVIDERS, ModelChoice, likely_provider
+from .failures import ModelFailure, RetryPolicy, explain_failure, missing_key, with_retries
 from .messages import ChatMessage, ChatRole, Message, ModelReply, ToolCall
 from .query import Delta, ModelQuery, ProviderClient
 from .transcript import MessagePart, PartKind, TranscriptMessage
@@ -30,7 +32,15 @@ __all__ = ["ChatModel", "ModelClient", "load_client", "read_tool_call"]
 _SECONDS = 120.0
 _COMPATIBLE = ("openai", "openai-chat", "ollama", "litellm")
 """Providers whose server has the chat completions API. Few compatible servers have OpenAI's responses API."""
-_LIBRARY_ONLY = ("openai-responses", "anthropic")
+_OWN_SERVERS = {
+    **dict.fromkeys(("openai", "openai-chat", "openai-responses"), "https://api.openai.com/v1"),
+    "anthropic": "https://api.anthropic.com",
+}
+_LIBRARY_VARIABLES = {
+    **dict.fromkeys(("openai", "openai-chat", "openai-responses"), ("OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")),
+    "anthropic": ("ANTHROPIC_CUSTOM_HEADERS",),
+}
+"""Settings of the providers' own clients, which know best what they mean."""
 
 
 class ChatModel(Protocol):
@@ -123,7 +133,7 @@ def load_client(choice: ModelChoice) -> None:
     else:
         import httpx2  # noqa: F401
 
-        from . import chat_completions  # noqa: F401
+        _connect_over_http(choice)
 
 
 def read_tool_call(part: MessagePart) -> ToolCall:
@@ -141,26 +151,48 @@ async def _connect(choice: ModelChoice | Model) -> ProviderClient:
             hint=f"write {likely_provider(choice.name)}:{choice.name}, or set model.base_url",
         )
     if not _uses_library(choice):
-        return await asyncio.to_thread(_compatible, choice)
+        return await asyncio.to_thread(_connect_over_http, choice)
     from .library import LibraryClient, connect
 
-    # Importing a provider's client takes half a second, and must not hold up the loop.
-    return LibraryClient(await (await asyncio.to_thread(connect, choice)).__aenter__(), owned=True)
+    try:
+        # Importing a provider's client takes half a second, and must not hold up the loop.
+        model = await asyncio.to_thread(connect, choice)
+    except MissingExtraError:
+        if choice.provider not in _OWN_SERVERS or choice.key:
+            raise
+        raise missing_key(choice.name, PROVIDERS[choice.provider].key_variable) from None
+    return LibraryClient(await model.__aenter__(), owned=True)
 
 
 def _uses_library(choice: ModelChoice) -> bool:
-    if not choice.base_url:
-        # The library knows the addresses of providers and the variables with their keys.
-        return True
-    return choice.provider not in _COMPATIBLE and (choice.provider in _LIBRARY_ONLY or _is_provider(choice.provider))
+    if choice.provider == "anthropic" or not choice.base_url:
+        # Without a key in the settings, the library looks for one in more places.
+        has_own_settings = any(map(os.environ.get, _LIBRARY_VARIABLES.get(choice.provider, ())))
+        return choice.provider not in _OWN_SERVERS or not choice.key or has_own_settings
+    return choice.provider not in (*_COMPATIBLE, "openai-responses") and _is_provider(choice.provider)
 
 
-def _compatible(choice: ModelChoice) -> ProviderClient:
-    from .chat_completions import ChatCompletionsClient
+def _connect_over_http(choice: ModelChoice) -> ProviderClient:
+    from .http_client import HttpModelClient, WireFormat
 
-    known = choice.provider in _COMPATIBLE
-    provider = choice.provider if choice.provider in ("ollama", "litellm") else "openai"
-    return ChatCompletionsClient(choice, choice.bare_name if known else choice.name, provider=provider)
+    address = (choice.base_url or _OWN_SERVERS[choice.provider]).rstrip("/")
+    wire: WireFormat
+    if choice.provider == "anthropic":
+        from .anthropic_messages import AnthropicMessages
+
+        # The path has the version, and people copy addresses with it.
+        address, wire = address.removesuffix("/v1"), AnthropicMessages(choice.bare_name, key=choice.key)
+    elif choice.provider == "openai-responses" or (choice.provider == "openai" and not choice.base_url):
+        from .openai_responses import OpenAiResponses
+
+        wire = OpenAiResponses(choice.bare_name, key=choice.key, address=address)
+    else:
+        from .chat_completions import ChatCompletionsFormat
+
+        model = choice.bare_name if choice.provider in _COMPATIBLE else choice.name
+        provider = choice.provider if choice.provider in ("ollama", "litellm") else "openai"
+        wire = ChatCompletionsFormat(model, key=choice.key, provider=provider)
+    return HttpModelClient(address, wire)
 
 
 def _is_provider(name: str) -> bool:

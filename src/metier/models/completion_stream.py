@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from .answers import new_answer
 from .failures import FailureKind, ModelFailure
-from .prices import price_of
+from .http_client import DONE
+from .provider_errors import read_error
 from .query import Delta
 from .transcript import MessagePart, PartKind, TranscriptMessage
 
@@ -24,7 +25,10 @@ _REASONING = ("reasoning_content", "reasoning")
 _TAG = "think"
 _TAGS = (f"<{_TAG}>", f"</{_TAG}>")
 """Local models think between these. They are read here and never written."""
-_FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "function_call": "tool_call"}
+_FINISH = {
+    "stop": "stop", "length": "length", "tool_calls": "tool_call", "function_call": "tool_call",
+    "content_filter": "content_filter",
+}  # fmt: skip
 
 
 class CompletionStream:
@@ -41,20 +45,6 @@ class CompletionStream:
         self._calls: dict[object, dict[str, str]] = {}
         self._in_tags = False
 
-    def read_line(self, line: str) -> Iterator[Delta]:
-        """Reads one line of the event stream and yields what it adds to the answer."""
-        if not line.startswith("data:"):
-            return
-        data = line[5:].strip()
-        if data == "[DONE]":
-            self._is_done = True
-            return
-        try:
-            chunk = json.loads(data)
-        except ValueError as error:
-            raise ModelFailure(FailureKind.UNREADABLE, f"a piece of it is not JSON: {data[:80]}") from error
-        yield from self.read_chunk(chunk)
-
     def message(self) -> TranscriptMessage:
         """The whole answer. A stream that ended early is a failure of the connection."""
         if not self._finish and not self._is_done:
@@ -65,11 +55,19 @@ class CompletionStream:
                         arguments=call["arguments"])
             for call in self._calls.values()
         ]  # fmt: skip
-        return _message([*parts, *calls], self._head, self._usage, self._finish, self._provider)
+        return new_answer(
+            (*parts, *calls), head=self._head, provider=self._provider,
+            finish_reason=_FINISH.get(self._finish, ""), input_tokens=self._usage.get("prompt_tokens") or 0,
+            output_tokens=self._usage.get("completion_tokens") or 0,
+            cached_tokens=(self._usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
+        )  # fmt: skip
 
     def read_chunk(self, chunk: object) -> Iterator[Delta]:
+        if chunk == DONE:
+            self._is_done = True
+            return
         if isinstance(chunk, dict) and chunk.get("error"):
-            raise _error(chunk["error"])
+            raise read_error(chunk["error"])
         if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):
             raise ModelFailure(FailureKind.UNREADABLE, "a piece of it is not a chat completion")
         self._head = self._head or {key: chunk.get(key) for key in ("id", "model")}
@@ -115,7 +113,7 @@ class CompletionStream:
 def read_completion(body: object, *, provider: str) -> TranscriptMessage:
     """Reads a whole answer."""
     if isinstance(body, dict) and body.get("error"):
-        raise _error(body["error"])
+        raise read_error(body["error"])
     choices = body.get("choices") if isinstance(body, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     said = choice.get("message") if isinstance(choice, dict) else None
@@ -148,27 +146,3 @@ def _split_tags(content: str) -> list[str]:
 
 def _text_part(kind: PartKind, text: str, source: str, provider: str) -> MessagePart:
     return MessagePart(kind=kind, content=text, more={"id": source, "provider_name": provider} if source else {})
-
-
-def _message(
-    parts: list[MessagePart], head: dict[str, Any], usage: dict[str, Any], finish: str, provider: str
-) -> TranscriptMessage:
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    counts = {
-        "input_tokens": usage.get("prompt_tokens") or 0,
-        "output_tokens": usage.get("completion_tokens") or 0,
-        "cached_tokens": cached,
-    }
-    model = str(head.get("model") or "")
-    return TranscriptMessage(
-        is_answer=True, parts=tuple(parts), model=model, provider=provider, id=str(head.get("id") or ""), **counts,
-        finish_reason=_FINISH.get(finish, "content_filter" if finish == "content_filter" else ""),
-        cost=price_of(model, provider, **counts), more={"timestamp": datetime.now(UTC).isoformat()},
-    )  # fmt: skip
-
-
-def _error(error: object) -> ModelFailure:
-    detail = error.get("message") if isinstance(error, dict) else error
-    code = str(error.get("code") or error.get("type") or "") if isinstance(error, dict) else ""
-    kind = FailureKind.RATE if code in ("429", "rate_limit_exceeded", "rate_limit_error") else FailureKind.OTHER
-    return ModelFailure(FailureKind.CONTEXT if code == "context_length_exceeded" else kind, str(detail))

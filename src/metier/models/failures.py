@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 
-from metier.errors import UnavailableError
+from metier.errors import UnavailableError, UsageError
 from metier.extras import MissingExtraError
 from metier.values import dataclass
 
@@ -15,7 +15,8 @@ from .choice import HOW_TO_SET_A_MODEL
 from .transcript import TranscriptMessage
 
 __all__ = [
-    "FailureKind", "ModelFailure", "OnRetry", "RetryPolicy", "Sleep", "explain_failure", "missing_extra", "with_retries",
+    "FailureKind", "ModelFailure", "OnRetry", "RetryPolicy", "Sleep", "explain_failure", "missing_extra",
+    "missing_key", "with_retries",
 ]  # fmt: skip
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -120,3 +121,7 @@ _SENTENCES = {
 def missing_extra(error: ImportError, extra: str = "models") -> UnavailableError:
     package = (error.name or str(error)).partition(".")[0]
     return MissingExtraError(f"the Python package {package!r} is not installed", extra=extra)
+
+
+def missing_key(name: str, variable: str) -> UsageError:
+    return UsageError(f"{name} needs an API key", hint=f"set {variable}, or name another variable with model.key_variable")

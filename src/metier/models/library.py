@@ -11,7 +11,7 @@ from metier.errors import UsageError
 from metier.runtime import Tool
 
 from .choice import HOW_TO_SET_A_MODEL, ModelChoice
-from .failures import FailureKind, ModelFailure, missing_extra
+from .failures import FailureKind, ModelFailure, missing_extra, missing_key
 from .query import Delta, ModelQuery
 from .transcript import TranscriptMessage
 
@@ -206,8 +206,7 @@ def _connect(choice: ModelChoice) -> Model:
         raise missing_extra(error) from error
     except (UserError, ValueError) as error:
         if variable := re.search(r"\b[A-Z][A-Z0-9_]*_API_KEY\b", str(error)):
-            hint = f"set {variable[0]}, or name another variable with model.key_variable"
-            raise UsageError(f"{choice.name} needs an API key", hint=hint) from error
+            raise missing_key(choice.name, variable[0]) from error
         raise UsageError(f"{choice.name}: {str(error).partition(chr(10))[0]}", hint=HOW_TO_SET_A_MODEL) from error
 
 

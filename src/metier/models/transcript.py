@@ -44,6 +44,12 @@ class MessagePart:
     more: Mapping[str, Any] = field(default_factory=dict)
     """The other fields."""
 
+    @property
+    def text(self) -> str:
+        """The content as text: JSON if it is not text."""
+        content = self.more.get("content", self.content)
+        return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> MessagePart:
         more = dict(data)

@@ -15,6 +15,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from cli.shell import Shell
+from metier.registry import RegistryLocation, statistics
+from metier.testing import run_now
 from registry.builders import archive
 
 
@@ -57,7 +59,39 @@ def test_a_registry_needs_no_set_up_and_shows_its_token_once(shell: Shell) -> No
     assert (shell.metier / "registry/registry.sqlite").stat().st_mode & 0o077 == 0
 
 
+def make_registry(shell: Shell) -> None:
+    """An empty registry, as its first start makes it."""
+    run_now(statistics(RegistryLocation.in_folder(str(shell.metier / "registry"))))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stats",), ("token", "create", "ana", "--scope", "read"), ("token", "list"), ("token", "revoke", "1"), ("gc",),
+        ("backup", "copy"),
+    ],
+)  # fmt: skip
+def test_no_command_that_needs_a_registry_makes_one_at_a_mistyped_place(shell: Shell, words: tuple[str, ...]) -> None:
+    hint = "`metier registry serve` makes a new registry"
+    shell("registry", *words, "--db", f"sqlite://{shell.home}/typo/r.sqlite").failed(3, "there is no registry at", hint)
+    shell("registry", *words).failed(3, "there is no registry at", hint)
+    assert not (shell.home / "typo").exists()
+    assert not (shell.metier / "registry").exists()
+    assert not list(shell.project.iterdir())
+
+
+def test_a_migration_from_a_mistyped_place_makes_nothing(shell: Shell) -> None:
+    there = (f"sqlite://{shell.home}/new/r.sqlite", f"file://{shell.home}/new/blobs")
+    typo = (f"sqlite://{shell.home}/typo/r.sqlite", f"file://{shell.home}/typo/blobs")
+    for source in ((), ("--from", *typo)):
+        shell("registry", "migrate", *source, "--to", *there).failed(3, "there is no registry at")
+    shell("registry", "restore", "nowhere", "--db", there[0], "--blobs", there[1]).failed(3, "no backup")
+    assert not (shell.home / "typo").exists()
+    assert not (shell.home / "new").exists()
+
+
 def test_tokens_are_made_listed_and_revoked_without_a_server(shell: Shell) -> None:
+    make_registry(shell)
     made = shell("registry", "token", "create", "acme", "--scope", "publish:acme", "--days", "30", "--json").data
     assert made["token"].startswith("mtr_")
     (row,) = shell("registry", "token", "list", "--json").data["tokens"]
@@ -69,6 +103,7 @@ def test_tokens_are_made_listed_and_revoked_without_a_server(shell: Shell) -> No
 
 
 def test_a_new_token_is_the_output_and_what_to_send_with_it_is_a_remark(shell: Shell) -> None:
+    make_registry(shell)
     ran = shell("registry", "token", "create", "ana", "--scope", "publish:team", "--scope", "yank")
     assert ran.out.startswith("mtr_") and ran.out.count("\n") == 1
     assert ran.err.splitlines() == [
@@ -98,6 +133,7 @@ def test_the_first_start_says_what_to_do_next(shell: Shell) -> None:
 
 
 def test_a_backup_is_restored_and_a_migration_is_a_copy(shell: Shell, tmp_path: Path) -> None:
+    make_registry(shell)
     shell("registry", "token", "create", "acme", "--scope", "admin", "--json").ok()
     folder = str(tmp_path / "backup")
     assert shell("registry", "backup", folder, "--json").data["rows"] > 0

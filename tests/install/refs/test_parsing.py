@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metier.errors import MetierError, RefusedError, SkillNotFoundError
+from metier.errors import MetierError, RefusedError, SkillNotFoundError, UsageError
 from metier.install.refs.parsing import (
     ArchiveFile,
     GitRef,
@@ -146,7 +147,6 @@ def test_a_ref_can_be_written_down_and_read_again(text: str) -> None:
         "https://exa mple.com/x",
         "https://github.com/owner",
         "https://github.com/o/r/issues/1",
-        "ftp://example.com/x",
         "file:///etc/passwd",
         "https://example.com:0/x.zip",
         "https://example.com:99999/",
@@ -345,3 +345,19 @@ def test_what_git_is_given_never_begins_like_an_option_and_names_a_known_transpo
         assert not ref.url.startswith("-")
         assert all(reading is None or is_git_ref(reading) for reading, _ in ref.candidates)
         assert all(".." not in path.split("/") for _, path in ref.candidates)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("ftp://example.com/x.zip", "skills cannot be fetched over ftp://", "https, ssh or git"),
+        ("S3://bucket/x", "skills cannot be fetched over s3://", "https, ssh or git"),
+        ("git+gopher://example.com/x", "skills cannot be fetched over gopher://", "https, ssh or git"),
+        ("https:/example.com/x.zip", "the address has one slash after https:", "write https://"),
+        ("git+ssh:/git@example.com/x.git", "the address has one slash after ssh:", "write ssh://"),
+    ],
+)
+def test_an_address_that_cannot_be_fetched_says_why(text: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)) as caught:
+        parse_ref(text)
+    assert hint in caught.value.hint

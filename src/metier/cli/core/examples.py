@@ -167,7 +167,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "cache info": ("metier cache info", "metier cache info --json"),
     "cache clean": ("metier cache clean", "metier cache clean --unused-for 30d"),
     "config": ("metier config show", "metier config set skills.max_active 5"),
-    "config show": ("metier config show", "metier config show --json"),
+    "config show": ("metier config show skills", "metier config show --json"),
     "config get": ("metier config get skills.registry", "metier config get policy.network --json"),
     "config set": ("metier config set skills.max_active 5", "metier config set model.name openai:gpt-5"),
     "config unset": ("metier config unset skills.max_active", "metier config unset model.name"),

@@ -12,7 +12,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.scopes import describe_scopes
 from metier.cli.core.terminal import one_line
 
-from .location import db_option, existing_registry, registry_location
+from .location import db_option, existing_registry
 
 __all__ = ["create", "list_all", "revoke"]
 
@@ -34,7 +34,7 @@ def create(app: App, *, holder: str, scopes: tuple[str, ...], days: int | None, 
 
     The token goes to standard output, and what to send to HOLDER to standard error.
     """
-    location = registry_location(app, db=db)
+    location = existing_registry(app, db=db)
     from metier.registry import create_token
 
     text, row = asyncio.run(create_token(location, holder, scopes, note=note, days=days))

@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 _LONGEST = 2048
+_SCHEMES = ("https", "http", "ssh", "git", "file")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})+(?::[0-9]{{1,5}})?")
@@ -63,7 +64,8 @@ _AT = re.compile(r"(?P<left>.*?[^/])@(?P<right>.+)")
 
 
 def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: str = "github.com") -> Ref:
-    """Parses a ref. Raises SkillNotFoundError, or RefusedError for a ref that leaves its folder or runs a program.
+    """Parses a ref. Raises SkillNotFoundError, UsageError for an address that cannot be fetched, or RefusedError for a ref
+    that leaves its folder or runs a program.
 
     `aliases` are the names of the configured registries. `github_host` is the host of `owner/repo`, for GitHub Enterprise.
     """
@@ -76,6 +78,8 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
         raise RefusedError(
             f"{mask_secrets(text)!r} makes git run a program", rule="git-transport", hint="use https, ssh or git@host:path"
         )
+    if found := re.match(r"(?:git\+)?([A-Za-z][A-Za-z0-9+.-]*):(/+)", text):
+        _check_scheme(found[1].lower(), found[2])
     if "://" in text:
         # Imported here: most refs are no URLs.
         from .forges import parse_address
@@ -94,6 +98,14 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
     if is_name(name) and (not at or _is_version_or_range(version)):
         return LocalName(name, version or None)
     raise unknown_form(typed)
+
+
+def _check_scheme(scheme: str, slashes: str) -> None:
+    """Raises UsageError for an address that cannot be fetched. The text may hold a secret and is not repeated."""
+    if scheme in _SCHEMES and slashes == "/":
+        raise UsageError(f"the address has one slash after {scheme}:", hint=f"write {scheme}://")
+    if slashes.startswith("//") and scheme not in _SCHEMES:
+        raise UsageError(f"skills cannot be fetched over {scheme}://", hint="use an https, ssh or git address, or a folder")
 
 
 def _is_path(text: str) -> bool:
