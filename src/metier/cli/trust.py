@@ -25,7 +25,7 @@ __all__ = ["trust"]
 @command("", "trust")
 @click.argument("folder", required=False, type=click.Path())
 @click.option("--remove", is_flag=True, help="Remove the folder from the list.")
-@click.option("--yes", is_flag=True, help="Trust it even if it is your home folder or contains it.")
+@click.option("-y", "--yes", is_flag=True, help="Trust it even if it is your home folder or contains it.")
 @click.option("--list", "listed", is_flag=True, help="List the trusted folders.")
 @click.option("--allow", "allowed", multiple=True, metavar="NAME@HOST",
               help="Let the folder's settings send this environment variable to this host; repeatable.")  # fmt: skip

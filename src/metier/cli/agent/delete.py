@@ -19,7 +19,7 @@ __all__ = ["delete"]
 
 @command("agent", "delete")
 @agent_argument
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def delete(app: App, *, name: str, yes: bool) -> Result:
     """Delete an agent and all of its versions."""
     agents = app.conversations.agents

@@ -32,7 +32,7 @@ _OPTIONS = (
     click.option("--workspace", metavar="DIR", help="Folder that scripts work in; by default the current one, if you agree."),
     click.option("--no-workspace", is_flag=True, help="Scripts see only their skill."),
     click.option("--no-write", is_flag=True, help="Scripts can read the workspace and change nothing."),
-    click.option("--yes", is_flag=True, help="Apply all changes of scripts to the workspace without asking."),
+    click.option("-y", "--yes", is_flag=True, help="Apply all changes of scripts to the workspace without asking."),
 )  # fmt: skip
 
 

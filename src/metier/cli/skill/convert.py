@@ -33,7 +33,7 @@ _MOST = 500
 @click.option("--project", is_flag=True, help="Write to the skills of this project.")
 @click.option("--dir", "parent", help="Write to this folder.")
 @click.option("--dry-run", is_flag=True, help="Show the skills and write nothing.")
-@click.option("--yes", is_flag=True, help="Write without a question.")
+@click.option("-y", "--yes", is_flag=True, help="Write without a question.")
 def convert(
     app: App, *, paths: tuple[str, ...], sections: tuple[str, ...], project: bool, parent: str | None, dry_run: bool, yes: bool
 ) -> Result:

@@ -36,7 +36,7 @@ def delete_options(function: Callable[..., Result]) -> Callable[..., Result]:
             help="Remove it only from these agents: cursor,codex,…",
         ),
         click.option("--force", is_flag=True, help="Delete it even if another installed skill needs it."),
-        click.option("--yes", is_flag=True, help="Do not ask."),
+        click.option("-y", "--yes", is_flag=True, help="Do not ask."),
         click.option("--source", type=click.Choice(sources), help="Which one to delete if several have the name."),
         click.argument("name", metavar="NAME|FOLDER", shell_complete=skill_names),
     ):

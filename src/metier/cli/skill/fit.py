@@ -31,7 +31,7 @@ _MOST_SHOWN = 20
 @click.option("--agent", "choice", type=click.Choice(HOST_CHOICES), required=True, help="The agent whose list is too long.")
 @click.option("--context", type=click.IntRange(min=1), help="Context size of its model, in tokens.  [default: of the agent]")
 @click.option("--dry-run", is_flag=True, help="Show the proposal and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def fit(app: App, *, choice: str, context: int | None, dry_run: bool, yes: bool) -> Result:
     """Propose what to switch off, so that an agent's model sees the skills that you need.
 

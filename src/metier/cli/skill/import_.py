@@ -48,7 +48,7 @@ _LARGEST = 8 * 1024 * 1024
 @option("--force", is_flag=True, help="Replace other skills of the same names, and edited ones.")
 @option("--keep", is_flag=True, help="Replace edited skills, and keep the edited version as NAME.orig.")
 @option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
-@option("--yes", is_flag=True, help="Ask no questions.")
+@option("-y", "--yes", is_flag=True, help="Ask no questions.")
 @scope_options
 @access_options
 def import_file(

@@ -63,7 +63,7 @@ ACCESS_OPTIONS = ("offline", "headers", "insecure_http", "allow_file", "allow_ol
 @option("--no-deps", is_flag=True, help="Do not install dependencies.")
 @option("--frozen", is_flag=True, help="Fail if anything differs from the lock.")
 @option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
-@option("--yes", is_flag=True, help="Ask no questions; of several skills install all.")
+@option("-y", "--yes", is_flag=True, help="Ask no questions; of several skills install all.")
 @scope_options
 @access_options
 def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, listed: bool, **options: Any) -> Result:

@@ -36,7 +36,7 @@ _SHOWN_SKILLS = 30
     "--fit", type=click.FloatRange(0.5, 1.0), default=SURE_FIT, show_default=True, help="How sure the ranker must be."
 )
 @click.option("--write-evals", is_flag=True, help="Add requests to the skills' evals/eval_queries.json.")
-@click.option("--yes", is_flag=True, help="With --write-evals: add all of them and ask nothing.")
+@click.option("-y", "--yes", is_flag=True, help="With --write-evals: add all of them and ask nothing.")
 @click.option("--edit-installed", is_flag=True, help="With --write-evals: also change skills that were installed.")
 def missed(
     app: App, *, since: float, agents: tuple[str, ...], skill: str | None, fit: float, write_evals: bool, yes: bool,

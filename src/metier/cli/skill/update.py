@@ -45,6 +45,7 @@ _Updated = tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult]
 @click.option("--force", is_flag=True, help="Discard your edits.")
 @click.option("--abort", is_flag=True, help="Undo an update that left conflicts.")
 @click.option("--unsafe", is_flag=True, help="Update without a scan.")
+@click.option("-y", "--yes", is_flag=True, help="Ask no questions.")
 @scope_options
 @access_options
 def update(
@@ -57,6 +58,7 @@ def update(
     force: bool,
     abort: bool,
     unsafe: bool,
+    yes: bool,
     project: bool,
     user: bool,
     **access: Any,
@@ -80,7 +82,7 @@ def update(
     for _, updates, result in updated:
         newer = tuple(one.entry.name for one in updates if one.is_newer and one.entry.name in result.lock)
         if newer and not dry_run:
-            prepared, notes = prepare_after(app, replace(result, names=newer), offline=access["offline"], can_ask=True)
+            prepared, notes = prepare_after(app, replace(result, names=newer), offline=access["offline"], can_ask=not yes)
             shown = with_packages(replace(shown, notes=(*shown.notes, *map(one_line, notes))), prepared)
     return shown
 
