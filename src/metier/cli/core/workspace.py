@@ -103,15 +103,17 @@ def finish_workspace(
     changes = workspace.changes()
     possible = [change for change in changes if not change.problem]
     notes = _problem_notes(changes)
+    if changes and workspace.is_in_use:
+        notes = (*notes, "a command is still running in the workspace; a file that it writes may be incomplete")
     rows = [change_row(workspace, change) for change in changes]
     data: dict[str, Any] = {"folder": workspace.folder, "changes": rows, "applied": [], "refused": [], "kept": None}
     if not possible:
         if changes:
-            workspace.discard()
+            _discard(workspace)
         return WorkspaceReport(data=data, notes=notes)
     verdict = _verdict(session, skills) if not yes else PolicyVerdict.ALLOW
     if verdict is PolicyVerdict.DENY:
-        workspace.discard()
+        _discard(workspace)
         return WorkspaceReport(data=data, notes=(*notes, "the policy forbids changes to the workspace; nothing was applied"))
     if verdict is PolicyVerdict.ASK and not (ask and can_ask()):
         return _keep(workspace, skills, data, notes)
@@ -124,8 +126,14 @@ def finish_workspace(
     if data["refused"]:
         report = _keep(workspace, skills, data, notes)
         return WorkspaceReport(data=report.data, notes=report.notes, info=_applied(workspace, applied))
-    workspace.discard()
+    _discard(workspace)
     return WorkspaceReport(data=data, notes=notes, info=_applied(workspace, applied) if applied else "Nothing applied")
+
+
+def _discard(workspace: Workspace) -> None:
+    """Forgets what was not taken. A command that still runs keeps its files, and they are listed again after the next turn."""
+    if not workspace.is_in_use:
+        workspace.discard()
 
 
 def change_lines(workspace: Workspace, changes: Iterable[FileChange]) -> Iterator[str]:

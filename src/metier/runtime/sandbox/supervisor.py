@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from . import process_tree as tree
 from . import scratch
 from .confinement import Request
-from .folder_lock import make_locked
+from .folder_lock import lock_use, make_locked
 from .messages import read_message, send_listeners, write_message
 from .starter import Starter, StartError
 from .usage import UsageWatch
@@ -87,11 +87,12 @@ class SupervisedRun:
     def run(self, started: Callable[[], None]) -> dict[str, object]:
         base = self.request["base"]
         lock = make_locked(base) if base else -1
+        use = lock_use(self.request["layer"]) if self.request["layer"] else -1
         try:
             if self.request["overlay"]:
                 for name in ("work", "merged"):
-                    os.mkdir(self.request["overlay"][name], 0o700)
-            elif base:
+                    os.makedirs(self.request["overlay"][name], 0o700, exist_ok=True)
+            if base:
                 self._make_folders(base)
             since = self._start()
             started()
@@ -108,6 +109,8 @@ class SupervisedRun:
             if base:
                 scratch.remove(base)
                 os.close(lock)
+            if use >= 0:
+                os.close(use)
 
     def _make_folders(self, base: str) -> None:
         os.mkdir(f"{base}/scratch", 0o700)
