@@ -130,7 +130,7 @@ class Sessions:
 
     @property
     def uses_containers(self) -> bool:
-        """Returns True if scripts run in containers, which have no workspace and run no general tools."""
+        """Returns True if scripts run in containers."""
         from metier.config import one_of
         from metier.runtime import RunnerKind
 

@@ -77,8 +77,6 @@ def open_workspace(app: App, options: WorkspaceOptions, *, ask: bool = True) -> 
         return workspaces.open(workspaces.check(options.workspace), write=write), ""
     if workspaces.read_policy is PolicyVerdict.DENY or workspaces.is_too_wide(app.folder):
         return None, ""
-    if app.sessions.uses_containers:
-        return None, "No workspace: the container runner has none; `metier config set sandbox.runner sandbox` does"
     allowed = workspaces.answers.get(workspaces.check("."))
     if workspaces.read_policy is PolicyVerdict.ALLOW:
         allowed = True

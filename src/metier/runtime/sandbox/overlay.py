@@ -5,8 +5,8 @@ bubblewrap it also makes a user namespace, so it needs no rights. The folders ar
 escaped, and none can be replaced by a link between the check and the mount.
 
 Runs at the same time share one mount: the kernel promises nothing about one layer that is mounted twice. The first run mounts
-it; the others join its namespace, which lives as long as one of them. Like `kernel`, this module imports nothing else of metier:
-`python -I overlay.py LAYERS PROGRAM…` is how a container engine gets it.
+it; the others join its namespace, which lives as long as one of them. Like `kernel`, this module imports nothing else of
+metier: `python -I overlay.py LAYERS PROGRAM…` is how a container engine gets it.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ __all__ = [
     "SandboxFeatures",
     "copy_request",
     "overlay_request",
-    "package_variables",
     "plain_request",
     "plan_run",
+    "run_environment",
 ]
 
 OVERLAY_ERROR = "OverlayError: "
@@ -90,15 +90,7 @@ def plan_run(
         **plain_request(),
         "level": level.value,
         "argv": words,
-        "environment": system.environment(
-            scratch=scratch,
-            skill=run.folder,
-            allowed=run.environment,
-            zone=features.zone,
-            secrets={**run.secrets, **(network.secrets if network else {})},
-        )
-        | (network.variables if network else {})
-        | package_variables(run, is_linked=bool(base)),
+        "environment": run_environment(run, network, scratch=scratch, zone=features.zone, is_linked=bool(base)),
         "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
         "folder": run.folder if run.code is None else "",
         "start": run.folder or scratch,
@@ -187,7 +179,16 @@ def copy_request(workspace: WorkspaceMount) -> dict[str, object]:
     return {"layer": workspace.layer, "written": written, "kept": list(kept), "start": workspace.copy}
 
 
-def package_variables(run: ScriptRun, *, is_linked: bool) -> dict[str, str]:
+def run_environment(
+    run: ScriptRun, network: RunNetwork | None, *, scratch: str, zone: str | None, is_linked: bool = False
+) -> dict[str, str]:
+    """Returns all variables of the script. `is_linked` if its skill is a folder of links."""
+    secrets = {**run.secrets, **(network.secrets if network else {})}
+    clean = system.environment(scratch=scratch, skill=run.folder, allowed=run.environment, zone=zone, secrets=secrets)
+    return clean | (network.variables if network else {}) | _package_variables(run, is_linked=is_linked)
+
+
+def _package_variables(run: ScriptRun, *, is_linked: bool) -> dict[str, str]:
     """Returns the variables that lead programs which the script starts to its packages."""
     if run.packages is None:
         return {}

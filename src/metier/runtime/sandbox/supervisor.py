@@ -116,7 +116,7 @@ class SupervisedRun:
         os.mkdir(f"{base}/scratch", 0o700)
         self.scratch = os.open(f"{base}/scratch", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if self.container:
-            self.container.make_files(base, self.request["script"])
+            self.container.make_files(base, self.request["script"], self.request["root_files"])
             return
         scratch.mirror(self.request["folder"], self.request["script_path"], self.request["script"], f"{base}/skill")
         if self.request["node_modules"]:
@@ -152,11 +152,22 @@ class SupervisedRun:
                 self.stop_reason = "cancel"
                 return False
             self.starter.last_words()  # warnings of the client
+            if self.request["ports"]:
+                self._listen(container)
             container.start(self.starter.stdin)
         except StartError as error:
             said = self.starter.last_words()
             raise StartError(f"{error}: {said}" if said else str(error)) from None
         return True
+
+    def _listen(self, container: Attachment) -> None:
+        from .network_namespace import open_listeners
+
+        try:
+            self.starter.listeners = open_listeners(container.pid, self.request["ports"])
+        except OSError as error:
+            raise StartError(str(error)) from None
+        send_listeners(self.connection, self.starter.listeners)
 
     def _watch(self, deadline: float) -> None:
         """Serves the pipes until the script ends or is stopped. The limits are checked by the clock: output cannot delay it."""

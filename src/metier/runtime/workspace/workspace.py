@@ -1,8 +1,8 @@
 """The user's folder that scripts work in. They read it as it is; what they write goes to a layer, until it is applied.
 
-One layer serves all runs of a session, so a later run sees what an earlier one wrote, and runs at the same time work in the same
-files, as programs in one folder do. The folder itself is changed by `apply` only. While a run lasts, nothing is taken out of the
-layer: what was applied meanwhile goes when the last run has ended.
+One layer serves all runs of a session, so a later run sees what an earlier one wrote, and runs at the same time work in the
+same files, as programs in one folder do. The folder itself is changed by `apply` only. While a run lasts, nothing is taken out
+of the layer: what was applied meanwhile goes when the last run has ended.
 """
 
 from __future__ import annotations
