@@ -148,7 +148,7 @@ def leftovers(tmp_path: Path) -> Iterator[tuple[str, str]]:
     for name in ("bin", "lib", "lib64"):
         (root / name).symlink_to(f"usr/{name}")
     used, gone = (f"metier-{secrets.token_hex(8)}" for _ in range(2))
-    found = ContainerRunner(PODMAN)._engine()  # noqa: SLF001  the options that work here
+    found = ContainerRunner(PODMAN)._engine()  # the options that work here
     assert found
     words = [*found[1].words, "run", "--detach", "--network=none", "--ulimit=nofile=64:64", "--ulimit=nproc=64:64", "--label",
              f"metier.runs={tmp_path}", "--mount=type=bind,source=/usr,target=/usr,readonly"]  # fmt: skip
