@@ -135,6 +135,9 @@ class GeneralTools:
             # No user is there to be asked about changes, so a writable workspace takes them after each call.
             result = await in_thread(workspace.apply)
         notes = [f"[{change.path} was not applied: {reason}]" for change, reason in result.refused]
+        notes += [
+            f"[{change.path} holds the secret {', '.join(change.secrets)}]" for change in result.applied if change.secrets
+        ]
         return replace(reply, text="\n".join([reply.text, *notes])) if notes else reply
 
 

@@ -101,6 +101,7 @@ def finish_workspace(
     changes = workspace.changes()
     possible = [change for change in changes if not change.problem]
     notes = _problem_notes(changes)
+    notes = (*notes, *(one_line(f"{one.path} holds the secret {', '.join(one.secrets)}") for one in changes if one.secrets))
     if changes and workspace.is_in_use:
         notes = (*notes, "a command is still running in the workspace; a file that it writes may be incomplete")
     rows = [change_row(workspace, change) for change in changes]
@@ -149,6 +150,7 @@ def change_row(workspace: Workspace, change: FileChange) -> dict[str, Any]:
         "path": change.path, "kind": change.kind.value, "folder": change.is_folder, "old_size": change.old_size,
         "new_size": change.new_size, "executable": bool((change.new_mode or 0) & 0o100) and not change.is_folder,
         "link": change.link, "picture": list(size) if size else None, "problem": change.problem,
+        "secrets": list(change.secrets),
     }  # fmt: skip
 
 
@@ -164,6 +166,8 @@ def _details(workspace: Workspace, change: FileChange) -> str:
         parts.append(f"{picture[0]} x {picture[1]}")
     if change.changes_mode or (change.kind == "created" and not change.is_folder and (change.new_mode or 0) & 0o100):
         parts.append("executable" if (change.new_mode or 0) & 0o100 else "not executable")
+    if change.secrets:
+        parts.append(f"holds the secret {', '.join(change.secrets)}")
     if change.problem:
         parts.append(f"not applied: {one_line(change.problem)}")
     return ", ".join(parts)

@@ -14,7 +14,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -22,7 +22,9 @@ from typing import Any
 from metier.errors import ConflictError, NotFoundError, RefusedError
 from metier.runtime.sandbox import scratch
 from metier.runtime.sandbox.folder_lock import is_in_use, lock_if_abandoned, make_locked
+from metier.runtime.secrets.redaction import find_secrets, redact
 from metier.sources import make_private_folder, read_regular, replace_text
+from metier.values import replace
 
 from .apply import apply_changes
 from .change import AppliedChanges, FileChange, FileChangeKind
@@ -53,6 +55,7 @@ _SYSTEM = (
 )
 _STATE, _KEPT = "state.json", "kept.json"
 _LARGEST_TEXT = 1 << 20
+_SEARCHED = 64 << 20
 _Identity = tuple[int, int, int]
 _PICTURE_BYTES = 1 << 20
 
@@ -82,9 +85,10 @@ class Workspace:
             )  # fmt: skip
         self._lock = -1
         self._index: HiddenIndex | None = None
-        self._state: dict[str, Any] = {"started": 0, "starts": {}, "applied": {}}
+        self._state: dict[str, Any] = {"started": 0, "starts": {}, "applied": {}, "secrets": {}}
         self._left: dict[str, _Identity] = {}
         """Files that were applied while a run lasted, as they were then. They are still in the layer."""
+        self._secrets: dict[str, str] = {}
         self._guard = threading.RLock()
 
     @property
@@ -92,10 +96,14 @@ class Workspace:
         """Returns True while a script runs in it."""
         return is_in_use(self.layer)
 
-    def mount(self) -> WorkspaceMount:
-        """Returns the workspace for the next run, with its hidden files as they are now."""
+    def mount(self, *, secrets: Mapping[str, str] | None = None) -> WorkspaceMount:
+        """Returns the workspace for the next run, with its hidden files as they are now.
+
+        `secrets` are values that the run gets as variables: changes that hold one name it.
+        """
         with self._guard:
             self._open()
+            self._secrets |= secrets or {}
             self._settle()
             self._state["started"] = time.time_ns()
             if self.is_kept:
@@ -129,7 +137,8 @@ class Workspace:
             return ""
         old, new = (text.splitlines(keepends=True) for text in sides if text is not None)
         lines = difflib.unified_diff(old, new, f"a/{change.path}", f"b/{change.path}")
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        text = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return redact(text, self._secrets)
 
     def picture_size(self, change: FileChange) -> tuple[int, int] | None:
         """Returns width and height of a new or changed picture: PNG, JPEG, GIF, WebP or SVG."""
@@ -262,7 +271,16 @@ class Workspace:
         for change in reader.changes():
             status = status_below(reader.above, change.path) if change.path in self._left else None
             if status is None or _identity(status) != self._left[change.path]:
-                yield change
+                yield replace(change, secrets=self._secrets_in(reader, change))
+
+    def _secrets_in(self, reader: LayerReader, change: FileChange) -> tuple[str, ...]:
+        """Returns the names of secrets in a new file. For a later process, which has no values, the names are kept."""
+        if self._secrets and change.new_size is not None and not change.problem:
+            found: tuple[str, ...] = ()
+            with suppress(OSError):
+                found = find_secrets(read_below(reader.above, change.path, limit=_SEARCHED), self._secrets)
+            self._state["secrets"][change.path] = list(found)
+        return tuple(self._state["secrets"].get(change.path, ()))
 
     def _remove_left(self) -> None:
         """Takes files out of the layer that were applied while a run lasted, unless they were written again."""
@@ -281,7 +299,7 @@ class Workspace:
         self._left = {}
         for name in ("upper", "copy"):
             scratch.remove(f"{self.layer}/{name}")
-        self._state |= {"started": 0, "starts": {}}
+        self._state |= {"started": 0, "starts": {}, "secrets": {}}
         os.mkdir(f"{self.layer}/upper", os.stat(self.folder).st_mode & 0o777 | 0o700)
 
     def _save(self) -> None:
@@ -293,6 +311,7 @@ class Workspace:
             if data["folder"] == self.folder:
                 applied = {path: tuple(row) for path, row in data["applied"].items()}
                 self._state = {"started": int(data["started"]), "starts": dict(data["starts"]), "applied": applied}
+                self._state["secrets"] = dict(data.get("secrets", {}))
 
 
 def remove_abandoned_layers(parent: str) -> None:
