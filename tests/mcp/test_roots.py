@@ -31,7 +31,7 @@ class OpenFolders:
         self.roots: Sequence[Root] = roots
         self.asked = 0
 
-    async def __call__(self, _: Any) -> ListRootsResult:  # Any: the SDK's context
+    async def __call__(self, context: Any) -> ListRootsResult:  # Any: the SDK's context
         self.asked += 1
         return ListRootsResult(roots=list(self.roots))
 

@@ -43,7 +43,7 @@ async def appears(workspace: Workspace, name: str) -> None:
 
 @at_every_level
 def test_each_sees_at_once_what_the_others_write(workspace: Workspace, level: IsolationLevel) -> None:
-    async def both() -> list[Outcome]:
+    async def both() -> tuple[Outcome, Outcome]:
         # Each looks for the other's file before it exists: a mount of its own could remember that for ever.
         first = f"ls b; echo 1 > a; {WAIT.format('b')} cat b; rm notes.txt; echo done > c"
         second = f"ls a; {WAIT.format('a')} cat a; echo 2 > b; {WAIT.format('c')} ls"

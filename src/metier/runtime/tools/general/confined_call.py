@@ -125,7 +125,9 @@ def find_call_packages(
 ) -> tuple[PackageMount | None, tuple[str, ...]]:
     """Returns the prepared packages of the active skill that was used last and has some, and remarks about those of others."""
     provider, notes = session.services.packages, []
-    for skill in reversed(recent_skills(session)) if provider else ():
+    if provider is None:
+        return None, ()
+    for skill in reversed(recent_skills(session)):
         try:
             found = find_prepared(
                 skill, session.skills.folder(skill.name), text, provider=provider,
