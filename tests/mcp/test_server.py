@@ -16,8 +16,9 @@ from mcp_types import BlobResourceContents, TextContent, TextResourceContents
 
 from builders import app_in, write_skill
 from mcp_servers import Anything, ask, home_skills, run, serving
-from metier.mcp import SkillServer
+from metier.mcp import GeneralTools, SkillServer
 from metier.mcp.published_skill import EXTENSION
+from metier.runtime import Session
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
@@ -409,12 +410,16 @@ def test_general_tools_are_served_only_if_wanted_and_change_the_folder_only_if_t
     async def names_and_output(**variables: str) -> tuple[set[str], str]:
         app = app_in(tmp_path, variables=variables)
         write = variables.get("METIER_POLICY_WORKSPACE_WRITE") == "allow"
-        workspace = app.workspaces.open(str(folder), write=write)
-        watcher, open_session = app.sessions.skill_watcher(scripts=False, general_tools=True, workspace=workspace)
-        async with watcher, Client(SkillServer(watcher, open_session).server, mode="auto", cache=None) as client:
+        watcher, open_session = app.sessions.skill_watcher(scripts=False)
+
+        def open_folder(path: str | None) -> Session:
+            return app.sessions.open_general(app.workspaces.open(str(path), write=write))
+
+        general = GeneralTools(open_folder, workspace=str(folder))
+        async with watcher, Client(SkillServer(watcher, open_session, general).server, mode="auto", cache=None) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
             reply = await client.call_tool("run_command", {"command": "cat a.txt; echo beta > a.txt"})
-        workspace.close()
+        general.close()
         return names, text_of(reply)
 
     names, output = run(names_and_output())

@@ -45,7 +45,7 @@ def build_engine(
     return AgentEngine(
         conversations.sessions.open(
             id, approve=approve, kept=kept, only=only, parameters=parameters, workspace=workspace,
-            general_tools=conversations.settings.boolean("engine.tools") and not conversations.sessions.uses_containers,
+            general_tools=conversations.settings.boolean("engine.tools"),
         ),
         model=choice,
         conversations=conversations.store if kept else None,

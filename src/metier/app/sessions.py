@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         SkillSelector,
         SqliteSessionStore,
         Telemetry,
-        Tool,
         Workspace,
     )
 
@@ -130,7 +129,7 @@ class Sessions:
 
     @property
     def uses_containers(self) -> bool:
-        """Returns True if scripts run in containers, which have no workspace and run no general tools."""
+        """Returns True if scripts run in containers."""
         from metier.config import one_of
         from metier.runtime import RunnerKind
 
@@ -201,14 +200,8 @@ class Sessions:
             view(skills.catalog if catalog is None else catalog), id=id, options=options, services=services, workspace=workspace
         )
 
-    def skill_watcher(
-        self, *, scripts: bool, general_tools: bool = False, workspace: Workspace | None = None
-    ) -> tuple[SkillWatcher, OpenSession]:
-        """Returns what an MCP server serves: skills kept current while it runs, and sessions over them.
-
-        With `general_tools`, it also serves those, in the workspace. The user who starts the server so agrees to them, and the
-        client asks before a call; so `policy.tools = "ask"` allows them. Deny patterns still count.
-        """
+    def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
+        """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""
         from metier.mcp import SkillWatcher
         from metier.runtime import Session
 
@@ -225,26 +218,25 @@ class Sessions:
             services = self._services(None, kept=False, open_selector=open_selector)
             return Session(catalog, options=self.options(), services=services)
 
-        general = self._served_general_tools(open_selector, workspace) if general_tools else ()
-        watcher = SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts, general=general)
-        return watcher, open_session
+        return SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts), open_session
 
-    def _served_general_tools(
-        self, open_selector: Callable[[Catalog], SkillSelector], workspace: Workspace | None
-    ) -> tuple[Tool, ...]:
+    def open_general(self, workspace: Workspace | None) -> Session:
+        """Opens a session without skills for the general tools of an MCP server.
+
+        The user who starts the server with them agrees to them, and the client asks before a call; so `policy.tools = "ask"`
+        allows them. Deny patterns still count.
+        """
         from metier.catalog import Catalog
-        from metier.mcp import served_general_tools
         from metier.runtime import PolicyVerdict, Session
 
-        services = self._services(None, kept=False, open_selector=open_selector)
+        services = self._services(None, kept=False, open_selector=self.skills.selector_for)
         permissions = services.permissions
         if permissions.policy.tools is PolicyVerdict.ASK:
             permissions = replace(permissions, policy=replace(permissions.policy, tools=PolicyVerdict.ALLOW))
-        session = Session(
+        return Session(
             Catalog(), workspace=workspace, options=replace(self.options(), general_tools=True),
             services=replace(services, permissions=permissions),
         )  # fmt: skip
-        return served_general_tools(session)
 
     def _services(
         self, approve: ApprovalHook | None, *, kept: bool, open_selector: Callable[[Catalog], SkillSelector],

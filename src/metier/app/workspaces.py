@@ -88,6 +88,16 @@ class Workspaces:
             )
         return real
 
+    def check_agreed(self, folder: str) -> str:
+        """As `check`, for a folder that another program names. Refuses one that the user has said no to."""
+        real = self.check(folder)
+        if self.answers.get(real) is False and self.read_policy != "allow":
+            raise RefusedError(
+                f"you answered that scripts may not work in {real}", rule="workspace",
+                hint="`metier config set policy.workspace.read allow` overrules the answer",
+            )  # fmt: skip
+        return real
+
     def open(self, folder: str, *, write: bool) -> Workspace:
         """Opens a new layer over a folder. Without a writable METIER_HOME its changes cannot be kept."""
         from metier.runtime import Workspace

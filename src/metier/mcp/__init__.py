@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         plan_change,
     )
     from .connections import list_entries
-    from .general_tools import served_general_tools
+    from .general_tools import GeneralTools
     from .published_skill import PublishedSkill, publish_entry
     from .remote_servers import HOW_TO_CONFIGURE, RefreshResult, RemoteServer, RemoteServers, ServerListing, needs_sdk
     from .served_catalog import ServedCatalog, serve_catalog
@@ -35,7 +35,7 @@ _EXPORTS = {
         "plan_change",
     ),
     "metier.mcp.connections": ("list_entries",),
-    "metier.mcp.general_tools": ("served_general_tools",),
+    "metier.mcp.general_tools": ("GeneralTools",),
     "metier.mcp.published_skill": ("PublishedSkill", "publish_entry"),
     "metier.mcp.remote_servers": (
         "HOW_TO_CONFIGURE", "RefreshResult", "RemoteServer", "RemoteServers", "ServerListing", "needs_sdk",
@@ -51,6 +51,7 @@ __all__ = [
     "ClientName",
     "ConfigFile",
     "ConfigScope",
+    "GeneralTools",
     "HttpOptions",
     "OpenSession",
     "PublishedSkill",
@@ -72,7 +73,6 @@ __all__ = [
     "serve_catalog",
     "serve_http",
     "serve_stdio",
-    "served_general_tools",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name

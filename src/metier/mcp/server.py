@@ -21,6 +21,7 @@ from metier.errors import MetierError, UsageError
 from metier.runtime import ActivatedBy, Tool, in_thread
 from metier.spec import Json, Manifest
 
+from .general_tools import GeneralTools
 from .notifications import ChangeNotifier
 from .published_skill import EXTENSION
 from .resources import TEMPLATE, read, resource
@@ -57,8 +58,8 @@ class ReadDirectoryParams(types.PaginatedRequestParams):
 class SkillServer:
     """An SDK server over a SkillWatcher. `server` and `options` are what a transport runs."""
 
-    def __init__(self, watcher: SkillWatcher, open_session: OpenSession) -> None:
-        self.watcher, self._open_session = watcher, open_session
+    def __init__(self, watcher: SkillWatcher, open_session: OpenSession, general: GeneralTools | None = None) -> None:
+        self.watcher, self._open_session, self._general = watcher, open_session, general
         self.notifier = ChangeNotifier()
         watcher.on_change(self.notifier)
         self.server: Server[Any] = Server(
@@ -73,6 +74,9 @@ class SkillServer:
         self.server.add_request_handler("skills/get", GetSkillParams, _handler(self._get))
         self.server.add_request_handler("resources/directory/read", ReadDirectoryParams, _handler(self._directory))
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.notifier.greeted)
+        if general is not None:
+            changed = "notifications/roots/list_changed"
+            self.server.add_notification_handler(changed, types.NotificationParams, general.roots_changed)
 
     @property
     def options(self) -> InitializationOptions:
@@ -105,10 +109,16 @@ class SkillServer:
         content = await in_thread(_with_client_errors(read, uri=uri), served, uri)
         return {"contents": [content], **_FRESH}
 
-    async def _tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_wire_tool(tool) for tool in (await self.watcher.now()).tools])
+    async def _tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        general = await self._general.list(context.session) if self._general is not None else ()
+        tools = (*(await self.watcher.now()).tools, *general)
+        return types.ListToolsResult(tools=[_wire_tool(tool) for tool in tools])
 
-    async def _call(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        if self._general is not None and self._general.offers(params.name):
+            return await self._general.call(context.session, params)
         for tool in (await self.watcher.now()).tools:
             if tool.name == params.name:
                 reply = await tool.call(params.arguments)

@@ -26,6 +26,7 @@ from .watcher import SkillWatcher
 if TYPE_CHECKING:
     from anyio import AsyncFile
 
+    from .general_tools import GeneralTools
     from .server import SkillServer
 
 __all__ = ["HttpOptions", "require_token", "serve_http", "serve_stdio"]
@@ -82,27 +83,28 @@ class HttpOptions:
         return [*own, *self.origins]
 
 
-async def serve_stdio(watcher: SkillWatcher, open_session: OpenSession) -> None:
+async def serve_stdio(watcher: SkillWatcher, open_session: OpenSession, general: GeneralTools | None = None) -> None:
     """Serves until the client closes standard input."""
     make_server = _sdk_server()
     from mcp.server.stdio import stdio_server
 
     # The SDK only iterates over the lines of the AsyncFile.
     async with watcher, stdio_server(stdin=cast("AsyncFile[str]", input_lines(0))) as (receive, send):
-        served = make_server(watcher, open_session)
+        served = make_server(watcher, open_session, general)
         await served.server.run(receive, send, served.options)
 
 
 async def serve_http(
-    watcher: SkillWatcher, open_session: OpenSession, http: HttpOptions, *, ready: Callable[[str], None]
-) -> None:
+    watcher: SkillWatcher, open_session: OpenSession, http: HttpOptions, *, ready: Callable[[str], None],
+    general: GeneralTools | None = None,
+) -> None:  # fmt: skip
     """Serves until it is interrupted. `ready` is called with the URL once clients can connect."""
     make_server = _sdk_server()
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
     async with watcher:
-        served = make_server(watcher, open_session)
+        served = make_server(watcher, open_session, general)
         security = TransportSecuritySettings(allowed_hosts=http.allowed_hosts, allowed_origins=http.allowed_origins)
         app: Asgi = served.server.streamable_http_app(
             host=http.host, transport_security=security, max_sessions=http.max_sessions, session_idle_timeout=http.idle_seconds

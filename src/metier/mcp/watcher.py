@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -48,10 +48,8 @@ class ListChanges:
 class SkillWatcher:
     """A context manager; the skills are watched while it is open."""
 
-    def __init__(self, watch: WatchCatalog, open_session: OpenSession, *, scripts: bool, general: Sequence[Tool] = ()) -> None:
-        """`general` are tools that do not depend on the skills."""
+    def __init__(self, watch: WatchCatalog, open_session: OpenSession, *, scripts: bool) -> None:
         self._watch, self._open_session = watch, open_session
-        self._general = tuple(general)
         self._scripts = ScriptSlots() if scripts else None
         self._stop = threading.Event()
         self._arrived = asyncio.Event()
@@ -88,7 +86,7 @@ class SkillWatcher:
                 touched = [change.entry.folder for change in update.changes]
                 served = serve_catalog(update.catalog, before=before, touched=touched)
                 tools = server_tools(served, self._open_session, scripts=self._scripts)
-                snapshot = Snapshot(served, (*tools, *self._general))
+                snapshot = Snapshot(served, tools)
                 loop.call_soon_threadsafe(self._take, snapshot, before)
                 before = served
         except Exception as error:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,14 +19,19 @@ from metier.runtime import (
     ActivationMode,
     ActiveSkill,
     Approvals,
+    ConnectionDecision,
     IsolationLevel,
     Limits,
+    MaskedSecret,
     Outcome,
+    PackageMount,
     ScriptRun,
     ScriptRunner,
     SessionStore,
     Usage,
+    Workspace,
 )
+from metier.spec import PackageEcosystem
 from metier.values import replace
 
 from .fakes import run_now, skill_folder
@@ -35,16 +44,18 @@ class RunnerConformance:
 
     executes = True
     """False for a runner that runs nothing: then only what it refuses is looked at."""
+    gives: frozenset[str] = frozenset(("code", "workspace", "hosts", "packages"))
+    """The fields of ScriptRun that only some runners implement. Runs with another one of them must be refused."""
 
     def new_runner(self) -> ScriptRunner:
         raise NotImplementedError
 
-    def _run(self, folder: Path, source: str = "print('hello')\n", **options: Any) -> Outcome:  # Any: fields of Run
+    def _run(self, folder: Path, source: str = "print('hello')\n", /, **options: Any) -> Outcome:  # Any: fields of Run
         skill = skill_folder(folder, "tried", files={"scripts/go.py": source})
         run = ScriptRun(folder=str(skill), script="scripts/go.py")
         return run_now(self.new_runner().run(replace(run, **options)))
 
-    def _refused(self, folder: Path, kind: type[MetierError], **options: Any) -> None:  # Any: fields of Run
+    def _refused(self, folder: Path, kind: type[MetierError], /, **options: Any) -> None:  # Any: fields of Run
         try:
             self._run(folder, **options)
         except kind:
@@ -277,12 +288,177 @@ class RunnerConformance:
         for number, found in enumerate(await asyncio.gather(*map(runner.run, runs))):
             assert (found.stdout, found.files[0].data) == (f"False {number}\n", str(number).encode())
 
+    def _gives(self, folder: Path, field: str, /, **options: Any) -> bool:  # Any: fields of Run
+        """Returns True if the runner implements a field. If not, a run with it must be refused."""
+        given = field in self.gives
+        if self.executes and given and field == "hosts":
+            given = self._run(folder).isolation.level is IsolationLevel.NAMESPACE
+        if self.executes and not given:
+            self._refused(folder, MetierError, **options)
+        return self.executes and given
+
+    def test_a_program_can_be_given_as_bytes(self, tmp_path: Path) -> None:
+        options: dict[str, Any] = {
+            "folder": "",
+            "script": "code.py",
+            "code": b"import sys\nprint(sys.argv[1:])\n",
+            "arguments": ("a",),
+        }
+        if self._gives(tmp_path, "code", **options):
+            assert self._run(tmp_path, **options).stdout == "['a']\n"
+
+    def test_a_workspace_is_read_below_and_written_in_a_layer(self, tmp_path: Path) -> None:
+        workspace = Workspace(_project(tmp_path))
+        try:
+            if self._gives(tmp_path, "workspace", workspace=workspace.mount()):
+                self._check_workspace(tmp_path, workspace)
+        finally:
+            workspace.close()
+
+    def _check_workspace(self, folder: Path, workspace: Workspace) -> None:
+        source = (
+            "import os\nprint(sorted(os.listdir()), os.path.basename(os.getcwd()) != 'tried')\n"
+            "print(open('notes.txt').read())\n"
+            "open('new.txt', 'w').write('new')\nopen('notes.txt', 'w').write('changed')\nos.remove('sub/old.txt')\n"
+            "os.makedirs('made/below')\nopen('made/below/x', 'w').write('x')\n"
+        )
+        before = _state(Path(workspace.folder))
+        found = self._run(folder, source, workspace=workspace.mount())
+        assert found.stdout == "['notes.txt', 'sub'] True\nnotes\n", found.stderr
+        assert _state(Path(workspace.folder)) == before
+        kinds = {change.path: change.kind.value for change in workspace.changes() if not change.is_folder}
+        made = {"made/below/x": "created", "new.txt": "created", "notes.txt": "changed", "sub/old.txt": "deleted"}
+        assert kinds == made
+        # A later run sees what an earlier one wrote.
+        assert self._run(folder, "print(open('new.txt').read())\n", workspace=workspace.mount()).stdout == "new\n"
+        assert workspace.apply().refused == ()
+        after = _state(Path(workspace.folder))
+        assert {path: data for path, data in after.items() if data} == {
+            ".env": b"secret", "made/below/x": b"x", "new.txt": b"new", "notes.txt": b"changed",
+        }  # fmt: skip
+
+    def test_a_workspace_can_be_only_read(self, tmp_path: Path) -> None:
+        workspace = Workspace(_project(tmp_path), write=False)
+        try:
+            if self._gives(tmp_path, "workspace", workspace=workspace.mount()):
+                source = "print(open('notes.txt').read(), flush=True)\nopen('new.txt', 'w')\n"
+                found = self._run(tmp_path, source, workspace=workspace.mount())
+                assert (found.stdout, found.ok, workspace.changes()) == ("notes\n", False, ())
+        finally:
+            workspace.close()
+
+    def test_runs_at_the_same_time_work_in_the_same_workspace(self, tmp_path: Path) -> None:
+        workspace = Workspace(_project(tmp_path))
+        try:
+            if self._gives(tmp_path, "workspace", workspace=workspace.mount()):
+                run_now(self._meet(tmp_path, workspace))
+        finally:
+            workspace.close()
+
+    async def _meet(self, folder: Path, workspace: Workspace) -> None:
+        source = (
+            "import os, sys, time\nmine, theirs = sys.argv[1:]\nprint(os.path.exists(theirs + '.met'))\n"
+            "open(mine, 'w').close()\n"
+            "while not os.path.exists(theirs): time.sleep(0.01)\nopen(mine + '.met', 'w').close()\n"
+            "while not os.path.exists(theirs + '.met'): time.sleep(0.01)\nprint('met')\n"
+        )
+        skill = skill_folder(folder, "tried", files={"scripts/go.py": source})
+        run = ScriptRun(folder=str(skill), script="scripts/go.py", workspace=workspace.mount())
+        runs = [replace(run, arguments=words) for words in (("a", "b"), ("b", "a"))]
+        runner = self.new_runner()
+        assert [found.stdout for found in await asyncio.gather(*map(runner.run, runs))] == ["False\nmet\n"] * 2
+
+    def test_only_granted_hosts_are_reached_and_a_masked_secret_is_not_seen(self, tmp_path: Path) -> None:
+        with _listening() as (granted, got), _listening() as (other, nothing):
+            place = f"localhost:{granted}"
+            secret = MaskedSecret(name="API_KEY", value="value-of-the-secret", hosts=(place,))
+            options = {"hosts": (place,), "masked": (secret,), "arguments": (str(granted), str(other))}
+            if not self._gives(tmp_path, "hosts", **options):
+                return
+            found = self._run(tmp_path, _ASKS, **options)
+        assert found.ok, found.stderr
+        assert "value-of-the-secret" not in found.stdout
+        assert [line[:12] for line in found.stdout.splitlines()] == ["HTTP/1.1 200", "HTTP/1.1 403", "refused", "refused"]
+        assert (b"value-of-the-secret" in b"".join(got), nothing) == (True, [])
+        assert {(each.host, each.decision) for each in found.connections} >= {
+            ("localhost", ConnectionDecision.ALLOWED), ("localhost", ConnectionDecision.REFUSED),
+        }  # fmt: skip
+
+    def test_prepared_packages_are_imported_and_not_changed(self, tmp_path: Path) -> None:
+        packages = tmp_path / "packages"
+        packages.mkdir()
+        (packages / "shout.py").write_text("WORD = 'loud'\n")
+        mount = PackageMount(kind=PackageEcosystem.PYTHON, folder=str(packages), python=sys.executable)
+        if self._gives(tmp_path, "packages", packages=mount):
+            source = "import shout\nprint(shout.WORD, flush=True)\nopen(shout.__file__, 'a').write('x')\n"
+            found = self._run(tmp_path, source, packages=mount)
+            assert (found.stdout, found.ok) == ("loud\n", False)
+            assert (packages / "shout.py").read_text() == "WORD = 'loud'\n"
+
     def test_a_level_that_the_runner_does_not_reach_is_refused(self, tmp_path: Path) -> None:
         if self.executes:
             reached = self._run(tmp_path).isolation.level
             for level in IsolationLevel:
                 if level.strength > reached.strength:
                     self._refused(tmp_path, RefusedError, limits=Limits(require=level))
+
+
+# It asks the granted service through the proxy, then another one, then both without the proxy.
+_ASKS = """
+import os, socket, sys
+granted, other = sys.argv[1:]
+def ask(address, port, path):
+    try:
+        with socket.create_connection((address, int(port)), timeout=20) as link:
+            lines = [f"GET {path} HTTP/1.1", f"Host: {path[7:] or 'x'}", f"X-Key: {os.environ['API_KEY']}", "Connection: close"]
+            link.sendall("\\r\\n".join([*lines, "", ""]).encode())
+            return link.recv(4096).decode().splitlines()[0]
+    except (OSError, IndexError):
+        return "refused"
+host, port = os.environ["HTTP_PROXY"].removeprefix("http://").split(":")
+print(ask(host, port, f"http://localhost:{granted}"))
+print(ask(host, port, f"http://localhost:{other}"))
+print(ask("127.0.0.1", other, "/"))
+print(ask("169.254.169.254", 80, "/"))
+"""
+
+
+def _project(folder: Path) -> Path:
+    project = folder / "project"
+    (project / "sub").mkdir(parents=True)
+    for name, text in (("notes.txt", "notes"), ("sub/old.txt", "old"), (".env", "secret")):
+        (project / name).write_text(text)
+    return project
+
+
+def _state(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+@contextmanager
+def _listening() -> Iterator[tuple[int, list[bytes]]]:
+    """Yields the port of a web server of this machine, and the requests that it got."""
+    got: list[bytes] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            with client:
+                client.settimeout(20)
+                got.append(client.recv(1 << 16))
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield server.getsockname()[1], got
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 def active_skill(name: str, used: int = 1) -> ActiveSkill:

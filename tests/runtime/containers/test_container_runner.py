@@ -11,12 +11,22 @@ from pathlib import Path
 import pytest
 
 from metier.errors import RefusedError, UnavailableError
-from metier.runtime import ContainerOptions, ContainerRunner, EngineKind, IsolationLevel, Limits, ScriptRun
-from metier.runtime.containers.runner import check_supported
+from metier.runtime import (
+    ContainerOptions,
+    ContainerRunner,
+    EngineKind,
+    Guard,
+    IsolationLevel,
+    Limits,
+    ScriptRun,
+    Workspace,
+)
+from metier.runtime.containers.engine import ContainerEngine
+from metier.runtime.containers.runner import check_supported, container_network
 from metier.runtime.sandbox.folder_lock import make_locked
 from metier.runtime.scripts.interpreters import ImageInterpreters
 from metier.testing import run_now, skill_folder
-from metier.values import replace
+from metier.values import dataclass, replace
 
 PODMAN = ContainerOptions(engine=EngineKind.PODMAN)
 with_podman = pytest.mark.skipif(
@@ -34,19 +44,38 @@ def test_a_probe_fails_only_for_reasons_of_the_machine() -> None:
     assert [result.reason for result in ContainerRunner().probe_results() if "Error" in result.reason] == []
 
 
-def test_a_run_with_network_access_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="cannot give a script network access") as refused:
-        run_now(ContainerRunner().run(replace(script(tmp_path, "true"), hosts=("example.com",))))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterRun(ScriptRun):
+    later: str = ""
+
+
+def test_a_field_that_is_added_to_runs_later_is_refused_until_containers_support_it(tmp_path: Path) -> None:
+    folder = str(skill_folder(tmp_path, "tried", files={"scripts/go.sh": "true"}))
+    check_supported(LaterRun(folder=folder, script="scripts/go.sh"))
+    with pytest.raises(RefusedError, match="does not know `later` of a run") as refused:
+        check_supported(LaterRun(folder=folder, script="scripts/go.sh", later="x"))
     assert refused.value.hint == "use the sandbox for it: `metier config set sandbox.runner sandbox`"
 
 
-def test_every_field_of_a_run_is_either_supported_or_refused(tmp_path: Path) -> None:
-    """A field that is added to ScriptRun later is refused until containers support it."""
-    run = replace(
-        script(tmp_path, "true"), arguments=("a",), stdin=b"", environment={"A": "b"}, secrets={"K": "v"}, named=("x",),
-        inputs=("/x",), outputs=("y",),
-    )  # fmt: skip
-    check_supported(run)
+def test_a_daemon_gives_no_network_by_host(tmp_path: Path) -> None:
+    docker = ContainerEngine(kind=EngineKind.DOCKER, program="/usr/bin/docker")
+    with pytest.raises(RefusedError, match=r"^docker gives a script no network access by host$"):
+        container_network(replace(script(tmp_path, "true"), hosts=("example.com",)), docker)
+
+
+@with_podman
+def test_a_copy_of_the_workspace_is_used_where_no_overlay_can_be_mounted(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("notes")
+    workspace = Workspace(folder)
+    bad = replace(workspace.mount(), mask=f"{tmp_path}/missing")
+    run = replace(script(tmp_path, "pwd; cat notes.txt; echo x > new"), workspace=bad)
+    outcome = run_now(ContainerRunner(PODMAN).run(run))
+    assert outcome.stdout == f"{folder}\nnotes"
+    assert Guard.WORKSPACE in outcome.isolation.missing
+    assert [change.path for change in workspace.changes()] == ["new"]
+    workspace.close()
 
 
 @pytest.mark.parametrize("engine", [None, EngineKind.DOCKER])
@@ -119,7 +148,9 @@ def leftovers(tmp_path: Path) -> Iterator[tuple[str, str]]:
     for name in ("bin", "lib", "lib64"):
         (root / name).symlink_to(f"usr/{name}")
     used, gone = (f"metier-{secrets.token_hex(8)}" for _ in range(2))
-    words = ["podman", "run", "--detach", "--network=none", "--ulimit=nofile=64:64", "--ulimit=nproc=64:64", "--label",
+    found = ContainerRunner(PODMAN)._engine()  # the options that work here
+    assert found
+    words = [*found[1].words, "run", "--detach", "--network=none", "--ulimit=nofile=64:64", "--ulimit=nproc=64:64", "--label",
              f"metier.runs={tmp_path}", "--mount=type=bind,source=/usr,target=/usr,readonly"]  # fmt: skip
     for name in (used, gone):
         subprocess.run([*words, "--name", name, "--rootfs", str(root), "sleep", "600"], check=True, capture_output=True)

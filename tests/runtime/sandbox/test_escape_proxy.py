@@ -21,7 +21,6 @@ from metier.runtime import (
     Limits,
     MaskedSecret,
     MemorySecrets,
-    Runner,
     Session,
     SessionOptions,
     SessionServices,
@@ -30,10 +29,10 @@ from metier.runtime import (
 from metier.runtime.policy.permissions import Permissions, Policy, PolicyVerdict
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.sources import discover
-from runtime.sandbox.escape.runner_choice import IN_CONTAINERS
+from runtime.sandbox.escape.runner_choice import runner_at
 from runtime.sandbox.escape.stage import LEVELS, Stage, at_every_level, note
 
-pytestmark = pytest.mark.skipif(IsolationLevel.NAMESPACE not in LEVELS or IN_CONTAINERS, reason="no namespaces of our own here")
+pytestmark = pytest.mark.skipif(IsolationLevel.NAMESPACE not in LEVELS, reason="no namespaces here")
 LEVEL = IsolationLevel.NAMESPACE
 
 
@@ -198,7 +197,7 @@ def test_e78_a_skill_does_not_get_the_secret_of_another(stage: Stage, level: Iso
         (StoredSecret(name="OTHER_TOKEN", skill=""), "value of no skill"),
     )
     permissions = Permissions(policy=Policy(secrets=PolicyVerdict.ASK))
-    services = SessionServices(runner=Runner(level=level), secrets=stored, permissions=permissions)
+    services = SessionServices(runner=runner_at(level), secrets=stored, permissions=permissions)
     options = SessionOptions(limits=Limits(require=level))
     session = Session(discover(stage.skill.parent), options=options, services=services)
     outcome = asyncio.run(session.run_script("hostile", "read.py"))

@@ -23,7 +23,16 @@ from metier.runtime.sandbox.plan import SandboxFeatures
 from metier.runtime.sandbox.probe import detect_features
 from metier.runtime.scripts.runner import Runner
 from runtime.sandbox.escape.runner_choice import runner_at
-from runtime.sandbox.escape.stage import LEVELS, WAYS_TO_LIMIT, Stage, at_every_level, scratch_folders, survivors, wait_until
+from runtime.sandbox.escape.stage import (
+    LEVELS,
+    WAYS_TO_LIMIT,
+    Stage,
+    at_every_level,
+    scratch_folders,
+    supervisor_of,
+    survivors,
+    wait_until,
+)
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 DENIED = {"EPERM", "EACCES", "ENOSYS", "ENOENT", "ESRCH", "ENOTSUP", "EINVAL"}
@@ -74,14 +83,6 @@ def test_e47_other_folders_cannot_be_watched_nor_attributes_read(stage: Stage, l
         results = stage.results("e47", level)
         results.pop("inotify")
         assert set(results.values()) <= DENIED, results
-
-
-def supervisor_of(pid: int) -> int:
-    """Returns the nearest ancestor that is a process of the sandbox itself."""
-    while b"sandbox.spawner" not in Path(f"/proc/{pid}/cmdline").read_bytes():
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        assert pid > 1, "the supervisor was not found"
-    return pid
 
 
 @at_every_level

@@ -19,9 +19,9 @@ import pytest
 from metier.errors import UnavailableError
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.script_run import Limits, Outcome, ScriptRun
-from metier.runtime.scripts.runner import Runner
 from metier.runtime.workspace import Workspace
-from runtime.sandbox.escape.stage import Stage, at_every_level, note, survivors, wait_until
+from runtime.sandbox.escape.runner_choice import runner_at
+from runtime.sandbox.escape.stage import Stage, at_every_level, note, supervisor_of, survivors, wait_until
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def workspace(stage: Stage) -> Iterator[Workspace]:
 def run(workspace: Workspace, level: IsolationLevel, line: str, **limits: Any) -> Outcome:
     words = {"seconds": 30, "require": level, **limits}
     code = ScriptRun(script="command.bash", code=line.encode(), workspace=workspace.mount(), limits=Limits(**words))
-    return asyncio.run(Runner(level=level).run(code))
+    return asyncio.run(runner_at(level).run(code))
 
 
 def state(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -221,28 +221,20 @@ def test_e62_a_killed_run_changes_nothing(stage: Stage, workspace: Workspace, le
     code = ScriptRun(script="command.bash", code=line.encode(), workspace=mount, limits=Limits(require=level))
 
     async def kill_supervisor() -> None:
-        running = asyncio.create_task(Runner(level=level).run(code))
+        running = asyncio.create_task(runner_at(level).run(code))
         top = [f"{mount.upper}/started", f"{mount.copy}/started"]
         while not any(map(os.path.exists, top)):
             await asyncio.sleep(0.01)
-        for pid in survivors(stage.nonce):
-            os.kill(supervisor_of(pid), signal.SIGKILL)
+        while not (found := survivors(stage.nonce)):
+            await asyncio.sleep(0.01)
+        os.kill(supervisor_of(found[0]), signal.SIGKILL)
         with pytest.raises(UnavailableError):
             await running
 
     asyncio.run(kill_supervisor())
     wait_until(lambda: survivors(stage.nonce) == [], "the processes of the run end")
     assert state(stage.root / "project") == before
-    wait_until(lambda: not [name for name in os.listdir(mount.layer) if name.startswith("metier-")], "the run's folder goes")
-
-
-def supervisor_of(pid: int) -> int:
-    """Returns the topmost process of a run below the spawner: the spawner is a child of this process."""
-    chain = [pid]
-    while chain[-1] != os.getpid() and chain[-1] > 1:
-        text = Path(f"/proc/{chain[-1]}/stat").read_text()
-        chain.append(int(text.rpartition(")")[2].split()[1]))
-    return chain[-3]
+    wait_until(lambda: not workspace.is_in_use, "the layer is free again")
 
 
 @at_every_level

@@ -330,3 +330,24 @@ def test_a_workspace_that_is_too_large_to_copy_is_refused(workspace: Workspace, 
 def test_folders_of_the_system_cannot_be_a_workspace(folder: str) -> None:
     with pytest.raises(RefusedError):
         Workspace(folder)
+
+
+def test_a_change_names_the_secrets_that_it_holds(folder: Path, tmp_path: Path) -> None:
+    value = "sk-value-of-a-key"
+    workspace = Workspace(folder, layer=tmp_path / "layers/one")
+    mount = workspace.mount(secrets={"API_KEY": value, "OTHER_KEY": "another-value"})
+    line = 'echo "key: $API_KEY" > report.txt; printf "$API_KEY" | base64 > coded.txt; echo nothing > clean.txt; rm notes.txt'
+    code = ScriptRun(script="command.sh", code=line.encode(), workspace=mount, secrets={"API_KEY": value})
+    assert asyncio.run(Runner().run(code)).ok
+    names = {change.path: change.secrets for change in workspace.changes()}
+    assert names == {"clean.txt": (), "coded.txt": ("API_KEY",), "notes.txt": (), "report.txt": ("API_KEY",)}
+    report = next(change for change in workspace.changes() if change.path == "report.txt")
+    assert "+key: [API_KEY]" in workspace.diff(report)
+    workspace.keep()
+    workspace.close()
+    # A later process has the names, and the value is in no file of ours but the layer.
+    later = Workspace(folder, layer=tmp_path / "layers/one")
+    later.mount()
+    assert {change.path: change.secrets for change in later.changes()} == names
+    assert value not in (tmp_path / "layers/one/state.json").read_text()
+    later.close()

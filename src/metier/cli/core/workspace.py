@@ -77,8 +77,6 @@ def open_workspace(app: App, options: WorkspaceOptions, *, ask: bool = True) -> 
         return workspaces.open(workspaces.check(options.workspace), write=write), ""
     if workspaces.read_policy is PolicyVerdict.DENY or workspaces.is_too_wide(app.folder):
         return None, ""
-    if app.sessions.uses_containers:
-        return None, "No workspace: the container runner has none; `metier config set sandbox.runner sandbox` does"
     allowed = workspaces.answers.get(workspaces.check("."))
     if workspaces.read_policy is PolicyVerdict.ALLOW:
         allowed = True
@@ -103,15 +101,18 @@ def finish_workspace(
     changes = workspace.changes()
     possible = [change for change in changes if not change.problem]
     notes = _problem_notes(changes)
+    notes = (*notes, *(one_line(f"{one.path} holds the secret {', '.join(one.secrets)}") for one in changes if one.secrets))
+    if changes and workspace.is_in_use:
+        notes = (*notes, "a command is still running in the workspace; a file that it writes may be incomplete")
     rows = [change_row(workspace, change) for change in changes]
     data: dict[str, Any] = {"folder": workspace.folder, "changes": rows, "applied": [], "refused": [], "kept": None}
     if not possible:
         if changes:
-            workspace.discard()
+            _discard(workspace)
         return WorkspaceReport(data=data, notes=notes)
     verdict = _verdict(session, skills) if not yes else PolicyVerdict.ALLOW
     if verdict is PolicyVerdict.DENY:
-        workspace.discard()
+        _discard(workspace)
         return WorkspaceReport(data=data, notes=(*notes, "the policy forbids changes to the workspace; nothing was applied"))
     if verdict is PolicyVerdict.ASK and not (ask and can_ask()):
         return _keep(workspace, skills, data, notes)
@@ -124,8 +125,14 @@ def finish_workspace(
     if data["refused"]:
         report = _keep(workspace, skills, data, notes)
         return WorkspaceReport(data=report.data, notes=report.notes, info=_applied(workspace, applied))
-    workspace.discard()
+    _discard(workspace)
     return WorkspaceReport(data=data, notes=notes, info=_applied(workspace, applied) if applied else "Nothing applied")
+
+
+def _discard(workspace: Workspace) -> None:
+    """Forgets what was not taken. A command that still runs keeps its files, and they are listed again after the next turn."""
+    if not workspace.is_in_use:
+        workspace.discard()
 
 
 def change_lines(workspace: Workspace, changes: Iterable[FileChange]) -> Iterator[str]:
@@ -143,6 +150,7 @@ def change_row(workspace: Workspace, change: FileChange) -> dict[str, Any]:
         "path": change.path, "kind": change.kind.value, "folder": change.is_folder, "old_size": change.old_size,
         "new_size": change.new_size, "executable": bool((change.new_mode or 0) & 0o100) and not change.is_folder,
         "link": change.link, "picture": list(size) if size else None, "problem": change.problem,
+        "secrets": list(change.secrets),
     }  # fmt: skip
 
 
@@ -158,6 +166,8 @@ def _details(workspace: Workspace, change: FileChange) -> str:
         parts.append(f"{picture[0]} x {picture[1]}")
     if change.changes_mode or (change.kind == "created" and not change.is_folder and (change.new_mode or 0) & 0o100):
         parts.append("executable" if (change.new_mode or 0) & 0o100 else "not executable")
+    if change.secrets:
+        parts.append(f"holds the secret {', '.join(change.secrets)}")
     if change.problem:
         parts.append(f"not applied: {one_line(change.problem)}")
     return ", ".join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,8 +13,11 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.errors import NotFoundError, UsageError
-from metier.mcp import HttpOptions, serve_http, serve_stdio
-from metier.runtime import PolicyVerdict, Workspace
+from metier.mcp import HttpOptions, needs_sdk, serve_http, serve_stdio
+from metier.runtime import PolicyVerdict, Session
+
+if TYPE_CHECKING:
+    from metier.mcp import GeneralTools
 
 __all__ = ["serve"]
 
@@ -36,7 +40,7 @@ __all__ = ["serve"]
     is_flag=True,
     help="Offer general tools: files of the workspace, commands and code, in the sandbox. With --http it needs a token.",
 )
-@click.option("--workspace", metavar="DIR", help="Folder of the general tools; by default the current one.")
+@click.option("--workspace", metavar="DIR", help="Folder of the general tools for clients that name no roots.")
 def serve(
     app: App, *, over_http: bool, host: str, port: int, token_file: str | None, hosts: tuple[str, ...],
     origins: tuple[str, ...], allow_scripts: bool, general_tools: bool, workspace: str | None,
@@ -57,28 +61,41 @@ def serve(
         )
     if workspace is not None and not general_tools:
         raise UsageError("--workspace is for the general tools", hint="add --tools")
-    folder = _workspace(app, workspace) if general_tools else None
-    watcher, open_session = app.sessions.skill_watcher(scripts=allow_scripts, general_tools=general_tools, workspace=folder)
+    folder = app.workspaces.check(workspace) if workspace is not None else None
+    watcher, open_session = app.sessions.skill_watcher(scripts=allow_scripts)
+    general = _general_tools(app, folder, uses_roots=http is None) if general_tools else None
     if http is not None:
-        work = serve_http(watcher, open_session, http, ready=lambda address: _write_status(f"Serving skills at {address}"))
+        work = serve_http(
+            watcher, open_session, http, ready=lambda address: _write_status(f"Serving skills at {address}"), general=general
+        )
     else:
         if sys.stdin.isatty():
             _write_status("Speaking MCP on standard input, for a client (see `metier mcp install`). Ctrl-D ends it.")
-        work = serve_stdio(watcher, open_session)
+        work = serve_stdio(watcher, open_session, general)
     try:
         asyncio.run(work)
     finally:
-        if folder is not None:
-            folder.close()
+        if general is not None:
+            general.close()
     return Result(data={"places": [place.root for place in places]}, lines=lambda _: ())
 
 
-def _workspace(app: App, folder: str | None) -> Workspace | None:
-    """The folder of the general tools. They write to it only if `policy.workspace.write` allows it: no user can be asked."""
+def _general_tools(app: App, workspace: str | None, *, uses_roots: bool) -> GeneralTools:
+    """The general tools. They write to a folder only if `policy.workspace.write` allows it: no user can be asked."""
+    try:
+        from metier.mcp import GeneralTools
+    except ImportError as error:
+        raise needs_sdk() from error
     workspaces = app.workspaces
-    if folder is None and (workspaces.read_policy is PolicyVerdict.DENY or workspaces.is_too_wide(app.folder)):
-        return None
-    return workspaces.open(workspaces.check(folder or "."), write=workspaces.write_policy is PolicyVerdict.ALLOW)
+
+    def open_folder(folder: str | None) -> Session:
+        if folder is None:
+            return app.sessions.open_general(None)
+        found = workspaces.open(workspaces.check_agreed(folder), write=workspaces.write_policy is PolicyVerdict.ALLOW)
+        return app.sessions.open_general(found)
+
+    are_allowed = workspaces.read_policy is not PolicyVerdict.DENY
+    return GeneralTools(open_folder, workspace=workspace, uses_roots=uses_roots and are_allowed)
 
 
 def _token(app: App, file: str | None) -> str | None:

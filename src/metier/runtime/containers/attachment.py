@@ -41,14 +41,15 @@ class Attachment:
         self.scratch = -1
         """A descriptor of the scratch folder."""
 
-    def make_files(self, base: str, script: bytes) -> None:
-        """Fills the folder of the run: the root with its links, the checked script, the filter."""
+    def make_files(self, base: str, script: bytes, root_files: list[bytes]) -> None:
+        """Fills the folder of the run: the root with its links, the checked script, the filter, the files of its network."""
         os.mkdir(f"{base}/root", 0o755)
         for name in ("proc", "dev", "sys", "tmp", "etc", "run"):
             os.mkdir(f"{base}/root/{name}", 0o755)
         for path, target in self.order["links"].items():
             os.symlink(target, f"{base}/root{path}")
-        for name, data, mode in (("script", script, 0o555), ("seccomp.json", self.order["filter"], 0o444)):
+        network = [(f"file{number}", data, 0o444) for number, data in enumerate(root_files)]
+        for name, data, mode in (("script", script, 0o555), ("seccomp.json", self.order["filter"], 0o444), *network):
             descriptor = os.open(f"{base}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(data)

@@ -61,6 +61,10 @@ class RunFiles:
     def scratch(self) -> str:
         return f"{self.base}/scratch"
 
+    def root_file(self, number: int) -> str:
+        """A file of the run's network, such as its list of host names."""
+        return f"{self.base}/file{number}"
+
     @property
     def profile(self) -> str:
         return f"{self.base}/seccomp.json"

@@ -71,6 +71,16 @@ class ContainerEngine:
         return self.kind is EngineKind.PODMAN or os.geteuid() == 0
 
     @property
+    def has_no_daemon(self) -> bool:
+        """Returns True if containers come from its client: they can get its mounts, and we may enter their namespaces."""
+        return self.kind is EngineKind.PODMAN
+
+    @property
+    def mounting_words(self) -> tuple[str, ...]:
+        """The beginning of a command line that may mount: without root, in the user namespace of podman's containers."""
+        return () if os.geteuid() == 0 else (*self.words, "unshare")
+
+    @property
     def user(self) -> str:
         """The user id of the script: outside the container it is the caller's."""
         if self.kind is EngineKind.PODMAN:

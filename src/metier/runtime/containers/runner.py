@@ -14,11 +14,14 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
 
 from metier.errors import MetierError, RefusedError, UnavailableError
+from metier.runtime.network.connections import Connection
 from metier.runtime.sandbox import scratch
 from metier.runtime.sandbox.folder_lock import lock_if_abandoned
 from metier.runtime.sandbox.isolation import Isolation, container_isolation
+from metier.runtime.sandbox.plan import OVERLAY_ERROR
 from metier.runtime.sandbox.probe import ProbeResult
 from metier.runtime.sandbox.seccomp import this_architecture
 from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request, send_request_sync
@@ -26,6 +29,7 @@ from metier.runtime.script_run import Outcome, ScriptRun
 from metier.runtime.scripts.interpreters import ImageInterpreters, Interpreters, ScriptCommand
 from metier.runtime.scripts.runner import check_argument_limits, check_input, outcome_of, read_script
 from metier.runtime.secrets.redaction import hide_secrets
+from metier.runtime.workspace.copy import copy_workspace
 from metier.spec import resource_path
 from metier.values import replace
 
@@ -34,15 +38,15 @@ from .command_line import LABEL, remove_words
 from .engine import ContainerEngine, ContainerOptions, EngineKind, check_image, client_environment, find_engine
 from .plan import plan_container_run, runs_folder
 
-__all__ = ["ContainerRunner"]
+if TYPE_CHECKING:
+    from metier.runtime.network.run_network import RunNetwork
 
-_SUPPORTED = frozenset(
-    ("folder", "script", "arguments", "stdin", "environment", "secrets", "named", "inputs", "outputs", "limits")
-)
-_WORDS = {
-    "hosts": "network access", "masked": "masked secrets", "workspace": "a workspace",
-    "packages": "prepared packages", "code": "a program that is not a file of the skill",
-}  # fmt: skip
+__all__ = ["ContainerRunner", "check_supported", "container_network"]
+
+_SUPPORTED = frozenset((
+    "folder", "script", "code", "arguments", "stdin", "environment", "secrets", "named", "inputs", "outputs", "limits",
+    "workspace", "hosts", "masked", "packages", "log",
+))  # fmt: skip
 # Combinations of options, tried in this order. A machine without systemd needs cgroupfs; crun refuses mixed cgroups.
 _PODMAN_OPTIONS = (
     (),
@@ -95,38 +99,56 @@ class ContainerRunner:
         """Runs the script. When cancelled, it raises CancelledError after its container has been removed."""
         check_supported(run)
         check_argument_limits(run)
-        engine, request = await asyncio.to_thread(self._prepare, run)
+        engine, request, network = await asyncio.to_thread(self._prepare, run)
+        connections: tuple[Connection, ...] = ()
         try:
-            report = await send_request(request)
-        except (EOFError, ConnectionError) as error:
-            await asyncio.to_thread(self._remove, engine, os.path.basename(str(request["base"])))
-            raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
+            report = await self._send(engine, request, network)
+            if request["overlay"] and OVERLAY_ERROR in str(report.get("cannot_start", "")):
+                if network:
+                    await asyncio.to_thread(network.close)
+                engine, request, network = await asyncio.to_thread(self._prepare, run, copied=True)
+                report = await self._send(engine, request, network)
+        finally:
+            if network:
+                connections = await asyncio.to_thread(network.close)
         if "cannot_start" in report:
             raise UnavailableError(
                 f"the {engine.kind} container did not start: {_last_line(report)}", hint="see `metier doctor`"
             )
-        return hide_secrets(outcome_of(report, self._isolation(engine, report)), run)
+        is_copied = run.workspace is not None and not request["overlay"]
+        isolation = self._isolation(engine, report, hosts=bool(run.hosts), copied=is_copied)
+        return hide_secrets(replace(outcome_of(report, isolation), connections=connections), run)
 
-    def _prepare(self, run: ScriptRun) -> tuple[ContainerEngine, Mapping[str, object]]:
-        if run.workspace is not None or run.code is not None:
-            raise RefusedError(
-                "containers have no workspace yet", rule="workspace",
-                hint="use --no-workspace, or `metier config set sandbox.runner sandbox`",
-            )  # fmt: skip
+    async def _send(
+        self, engine: ContainerEngine, request: Mapping[str, object], network: RunNetwork | None
+    ) -> SupervisorReport:
+        try:
+            return await send_request(request, network.start if network else None)
+        except (EOFError, ConnectionError) as error:
+            await asyncio.to_thread(self._remove, engine, os.path.basename(str(request["base"])))
+            raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
+
+    def _prepare(
+        self, run: ScriptRun, *, copied: bool = False
+    ) -> tuple[ContainerEngine, Mapping[str, object], RunNetwork | None]:
         engine = self._required_engine(run)
-        folder = os.path.realpath(run.folder)
+        network = container_network(run, engine)
+        folder = os.path.realpath(run.folder) if run.folder else ""
         path, data = read_script(run, folder)
-        command = self._interpreters.command(path, data)
+        command = self._interpreters.command(path, data, packages=run.packages)
         outputs = tuple(resource_path(output) for output in run.outputs)
         inputs = tuple(map(check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
-        return engine, self._plan(engine, run, path, data, command)
+        copied = copied or not engine.has_no_daemon or (run.workspace is not None and os.path.isdir(run.workspace.copy))
+        if run.workspace and copied:
+            copy_workspace(run.workspace, most_bytes=run.limits.scratch_bytes, most_files=run.limits.scratch_files)
+        return engine, self._plan(engine, run, path, data, command, network=network, copied=copied), network
 
     def _plan(
-        self, engine: ContainerEngine, run: ScriptRun, path: str, data: bytes, command: ScriptCommand
+        self, engine: ContainerEngine, run: ScriptRun, path: str, data: bytes, command: ScriptCommand, **more: Any
     ) -> dict[str, object]:
         return plan_container_run(
-            engine, self._options, run, path=path, data=data, command=command, variables=self._environment
+            engine, self._options, run, path=path, data=data, command=command, variables=self._environment, **more
         )
 
     def _required_engine(self, run: ScriptRun) -> ContainerEngine:
@@ -220,10 +242,13 @@ class ContainerRunner:
             return replace(failed, reason=f"{engine.kind}: the scratch folder is not writable")
         return ProbeResult(isolation=self._isolation(engine, report), works=True)
 
-    def _isolation(self, engine: ContainerEngine, report: Mapping[str, object]) -> Isolation:
+    def _isolation(
+        self, engine: ContainerEngine, report: Mapping[str, object], *, hosts: bool = False, copied: bool = False
+    ) -> Isolation:
         return container_isolation(
-            engine.kind.value, cgroup=report["cgroup"] is True, scratch_in_memory=engine.has_scratch_in_memory
-        )
+            engine.kind.value, cgroup=report["cgroup"] is True, scratch_in_memory=engine.has_scratch_in_memory, hosts=hosts,
+            copied=copied,
+        )  # fmt: skip
 
     def _sweep(self, engine: ContainerEngine) -> None:
         """Removes the containers of runs whose supervisor was killed. The spawner removes their folders."""
@@ -249,12 +274,26 @@ class ContainerRunner:
         return done.stdout
 
 
+def container_network(run: ScriptRun, engine: ContainerEngine) -> RunNetwork | None:
+    """Returns the network of the run, or None without hosts. Our proxy must be able to listen inside the container."""
+    if not run.hosts and not run.masked:
+        return None
+    if not engine.has_no_daemon:
+        raise RefusedError(
+            f"{engine.kind} gives a script no network access by host", rule="network",
+            hint=f"{_INSTALL}, or `metier config set sandbox.runner sandbox`",
+        )  # fmt: skip
+    from metier.runtime.network.run_network import RunNetwork
+
+    return RunNetwork(run)
+
+
 def check_supported(run: ScriptRun) -> None:
     """Raises RefusedError if the run has something that containers cannot give it. Nothing is ignored."""
     for name in _asked(run):
         if name not in _SUPPORTED:
             raise RefusedError(
-                f"the container runner cannot give a script {_WORDS.get(name, name)}",
+                f"the container runner does not know `{name}` of a run",
                 rule="container",
                 hint="use the sandbox for it: `metier config set sandbox.runner sandbox`",
             )

@@ -30,9 +30,9 @@ _NAMES = {X86_64: "SCMP_ARCH_X86_64", AARCH64: "SCMP_ARCH_AARCH64"}
 
 
 @cache
-def seccomp_profile(architecture: Architecture) -> bytes:
-    """Returns the profile of a run without network, as JSON. Calls of another architecture end the process."""
-    rules = [rule for call in denied_calls(FilterOptions()) for rule in _rules(call)]
+def seccomp_profile(architecture: Architecture, *, internet: bool = False) -> bytes:
+    """Returns the profile of a run with or without network, as JSON. Calls of another architecture end the process."""
+    rules = [rule for call in denied_calls(FilterOptions(internet=internet)) for rule in _rules(call)]
     profile = {"defaultAction": "SCMP_ACT_ALLOW", "architectures": [_NAMES[architecture]], "syscalls": rules}
     return json.dumps(profile, separators=(",", ":")).encode()
 

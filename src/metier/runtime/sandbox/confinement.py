@@ -47,9 +47,9 @@ def become(request: Request, stdio: tuple[int, int, int], errors: int, pipes: tu
 def _exec_bubblewrap(request: Request, pipes: tuple[int, int]) -> None:
     info, wait = pipes
     if request["overlay"]:
-        from .overlay import mount_overlay
+        from .overlay import enter_overlay
 
-        mount_overlay(**request["overlay"])
+        enter_overlay(**request["overlay"])
     files = {"filter": _in_memory(request["filter"]), "script": _in_memory(request["script"]), "info": info, "wait": wait}
     files |= {f"file{number}": _in_memory(data) for number, data in enumerate(request["root_files"])}
     # Moved to high numbers first: a target number may be one of the sources.

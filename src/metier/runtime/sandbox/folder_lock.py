@@ -8,8 +8,9 @@ from __future__ import annotations
 import fcntl
 import os
 
-__all__ = ["lock_if_abandoned", "make_locked"]
+__all__ = ["is_in_use", "lock_if_abandoned", "lock_use", "make_locked"]
 
+_USES = "uses"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -42,6 +43,28 @@ def lock_if_abandoned(folder: str) -> int | None:
         pass  # its process lives
     os.close(descriptor)
     return None
+
+
+def lock_use(folder: str) -> int:
+    """Marks a folder as in use until the descriptor is closed, which several processes can do at the same time."""
+    descriptor = os.open(f"{folder}/{_USES}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def is_in_use(folder: str) -> bool:
+    """Returns True while a process holds `lock_use` of the folder."""
+    try:
+        descriptor = os.open(f"{folder}/{_USES}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _is_at(descriptor: int, folder: str) -> bool:

@@ -86,12 +86,14 @@ SCOPED_SIGNALS = 6
 """The first version of Landlock that keeps signals inside. Before it, a filter protects the supervisor, and only that."""
 
 
-def container_isolation(engine: str, *, cgroup: bool, scratch_in_memory: bool) -> Isolation:
+def container_isolation(
+    engine: str, *, cgroup: bool, scratch_in_memory: bool, hosts: bool = False, copied: bool = False
+) -> Isolation:
     """Returns the isolation of a container: that of a namespace, without what this engine does not limit.
 
     The engine's cgroup is the only limit on the number of processes: the kernel's limit for a user would count those of others.
     """
-    found = isolation_at(IsolationLevel.NAMESPACE, root=True, cgroup=cgroup)
+    found = isolation_at(IsolationLevel.NAMESPACE, root=True, cgroup=cgroup, hosts=hosts, copied=copied)
     if scratch_in_memory:
         return replace(found, engine=engine)
     layers = tuple(each for each in found.layers if each != Guard.SCRATCH)

@@ -1,7 +1,7 @@
 """Opens sockets inside the network namespace of a run, which is otherwise empty.
 
-A short-lived child joins the namespace: first the user namespace that owns it, in which we have all capabilities, then the
-namespace itself. It sends the sockets back and ends. The child has no other thread, as the kernel demands.
+A short-lived child joins the namespace: first the user namespace that owns it, in which we have all capabilities, unless it is
+our own, then the namespace itself. It sends the sockets back and ends. The child has no other thread, as the kernel demands.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def _join(inside: int) -> None:
     number = _SETNS[os.uname().machine]
     network = os.open(f"/proc/{inside}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     owner = fcntl.ioctl(network, _NS_GET_USERNS)
-    system_call(number, owner, _NEW_USER)
+    if os.fstat(owner).st_ino != os.stat("/proc/self/ns/user").st_ino:
+        system_call(number, owner, _NEW_USER)
     system_call(number, network, _NEW_NETWORK)
 
 

@@ -23,7 +23,15 @@ from .seccomp import this_architecture
 if TYPE_CHECKING:
     from metier.runtime.network.run_network import RunNetwork
 
-__all__ = ["OVERLAY_ERROR", "SandboxFeatures", "plain_request", "plan_run"]
+__all__ = [
+    "OVERLAY_ERROR",
+    "SandboxFeatures",
+    "copy_request",
+    "overlay_request",
+    "plain_request",
+    "plan_run",
+    "run_environment",
+]
 
 OVERLAY_ERROR = "OverlayError: "
 """A report that begins so is about the mount of the workspace; the script has not run."""
@@ -49,7 +57,16 @@ class SandboxFeatures:
 
 def plain_request() -> dict[str, object]:
     """Returns the parts of a request that only some runs have, for a run without them: workspace, network, packages, log."""
-    return {"overlay": {}, "written": "", "kept": [0, 0], "ports": [], "root_files": [], "node_modules": "", "log": ""}
+    return {
+        "overlay": {},
+        "layer": "",
+        "written": "",
+        "kept": [0, 0],
+        "ports": [],
+        "root_files": [],
+        "node_modules": "",
+        "log": "",
+    }
 
 
 def plan_run(
@@ -73,15 +90,7 @@ def plan_run(
         **plain_request(),
         "level": level.value,
         "argv": words,
-        "environment": system.environment(
-            scratch=scratch,
-            skill=run.folder,
-            allowed=run.environment,
-            zone=features.zone,
-            secrets={**run.secrets, **(network.secrets if network else {})},
-        )
-        | (network.variables if network else {})
-        | _package_variables(run, is_linked=bool(base)),
+        "environment": run_environment(run, network, scratch=scratch, zone=features.zone, is_linked=bool(base)),
         "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
         "folder": run.folder if run.code is None else "",
         "start": run.folder or scratch,
@@ -104,14 +113,13 @@ def plan_run(
     }
     merged = ""
     if run.workspace and is_namespace and not copied:
-        planned = _overlay(run.workspace)
-        request |= planned
-        merged = f"{planned['base']}/merged"
+        request |= overlay_request(run.workspace)
+        merged = run.workspace.merged
     elif run.workspace and is_namespace:
-        request |= {**_copied(run.workspace), "start": run.workspace.folder}
+        request |= {**copy_request(run.workspace), "start": run.workspace.folder}
         merged = run.workspace.copy
     elif run.workspace:
-        request |= _copied(run.workspace)
+        request |= copy_request(run.workspace)
     if is_namespace:
         request["argv"] = bubblewrap.arguments(
             features.bwrap or "", words, skill=run.folder, script=script, packages=run.packages,
@@ -157,17 +165,27 @@ def _writable(run: ScriptRun) -> list[str]:
     return [run.workspace.copy] if run.workspace and run.workspace.write else []
 
 
-def _overlay(workspace: WorkspaceMount) -> dict[str, object]:
-    """The folder that the overlay works in belongs to this run: a second run of the same layer would empty it."""
-    base = f"{workspace.layer}/metier-{secrets.token_hex(8)}"
-    layers = {"folder": workspace.folder, "mask": workspace.mask, "upper": workspace.upper}
-    layers |= {"work": f"{base}/work", "merged": f"{base}/merged"}
-    return {"base": base, "overlay": layers, "written": workspace.upper, "start": workspace.folder}
+def overlay_request(workspace: WorkspaceMount) -> dict[str, object]:
+    """Returns the parts of a request about a workspace that is mounted."""
+    layers = {"folder": workspace.folder, "mask": workspace.mask, "upper": workspace.upper, "merged": workspace.merged}
+    layers |= {"work": f"{workspace.layer}/work", "users": f"{workspace.layer}/mount"}
+    return {"layer": workspace.layer, "overlay": layers, "written": workspace.upper, "start": workspace.folder}
 
 
-def _copied(workspace: WorkspaceMount) -> dict[str, object]:
+def copy_request(workspace: WorkspaceMount) -> dict[str, object]:
+    """Returns the parts of a request about a workspace that was copied."""
     kept = measure_folder(workspace.copy)
-    return {"written": workspace.copy if workspace.write else "", "kept": list(kept), "start": workspace.copy}
+    written = workspace.copy if workspace.write else ""
+    return {"layer": workspace.layer, "written": written, "kept": list(kept), "start": workspace.copy}
+
+
+def run_environment(
+    run: ScriptRun, network: RunNetwork | None, *, scratch: str, zone: str | None, is_linked: bool = False
+) -> dict[str, str]:
+    """Returns all variables of the script. `is_linked` if its skill is a folder of links."""
+    secrets = {**run.secrets, **(network.secrets if network else {})}
+    clean = system.environment(scratch=scratch, skill=run.folder, allowed=run.environment, zone=zone, secrets=secrets)
+    return clean | (network.variables if network else {}) | _package_variables(run, is_linked=is_linked)
 
 
 def _package_variables(run: ScriptRun, *, is_linked: bool) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from . import process_tree as tree
 from . import scratch
 from .confinement import Request
-from .folder_lock import make_locked
+from .folder_lock import lock_use, make_locked
 from .messages import read_message, send_listeners, write_message
 from .starter import Starter, StartError
 from .usage import UsageWatch
@@ -87,11 +87,12 @@ class SupervisedRun:
     def run(self, started: Callable[[], None]) -> dict[str, object]:
         base = self.request["base"]
         lock = make_locked(base) if base else -1
+        use = lock_use(self.request["layer"]) if self.request["layer"] else -1
         try:
             if self.request["overlay"]:
                 for name in ("work", "merged"):
-                    os.mkdir(self.request["overlay"][name], 0o700)
-            elif base:
+                    os.makedirs(self.request["overlay"][name], 0o700, exist_ok=True)
+            if base:
                 self._make_folders(base)
             since = self._start()
             started()
@@ -108,12 +109,14 @@ class SupervisedRun:
             if base:
                 scratch.remove(base)
                 os.close(lock)
+            if use >= 0:
+                os.close(use)
 
     def _make_folders(self, base: str) -> None:
         os.mkdir(f"{base}/scratch", 0o700)
         self.scratch = os.open(f"{base}/scratch", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if self.container:
-            self.container.make_files(base, self.request["script"])
+            self.container.make_files(base, self.request["script"], self.request["root_files"])
             return
         scratch.mirror(self.request["folder"], self.request["script_path"], self.request["script"], f"{base}/skill")
         if self.request["node_modules"]:
@@ -149,11 +152,22 @@ class SupervisedRun:
                 self.stop_reason = "cancel"
                 return False
             self.starter.last_words()  # warnings of the client
+            if self.request["ports"]:
+                self._listen(container)
             container.start(self.starter.stdin)
         except StartError as error:
             said = self.starter.last_words()
             raise StartError(f"{error}: {said}" if said else str(error)) from None
         return True
+
+    def _listen(self, container: Attachment) -> None:
+        from .network_namespace import open_listeners
+
+        try:
+            self.starter.listeners = open_listeners(container.pid, self.request["ports"])
+        except OSError as error:
+            raise StartError(str(error)) from None
+        send_listeners(self.connection, self.starter.listeners)
 
     def _watch(self, deadline: float) -> None:
         """Serves the pipes until the script ends or is stopped. The limits are checked by the clock: output cannot delay it."""

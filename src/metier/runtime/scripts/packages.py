@@ -6,18 +6,19 @@ looked up, the user is asked with their list (`Packages` in the policy), and the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from metier.errors import RefusedError, UnavailableError
 from metier.runtime.policy.patterns import ToolRequest
 from metier.runtime.policy.permissions import PACKAGES, PolicyVerdict
-from metier.spec import DeclaredPackages, PackageEcosystem, Skill, packages_of_script
+from metier.spec import DeclaredPackages, PackageEcosystem, Skill, declared_packages, packages_of_script, script_files
 from metier.values import dataclass
 
 if TYPE_CHECKING:
     from metier.runtime.policy.permissions import Permissions, Requester
 
-__all__ = ["PackageMount", "PackagePlan", "PackageProvider", "mount_packages", "refuse_denied_packages"]
+__all__ = ["PackageMount", "PackagePlan", "PackageProvider", "find_prepared", "mount_packages", "refuse_denied_packages"]
 
 _LARGEST_SCRIPT = 64 * 1024 * 1024
 
@@ -86,6 +87,22 @@ def mount_packages(
             f"{skill.name} needs packages that are not prepared ({names}): {reason}", rule=refused.rule, hint=refused.hint
         ) from None
     return provider.prepare(folder, declared, plan)
+
+
+def find_prepared(
+    skill: Skill, folder: str, text: str, *, provider: PackageProvider, permissions: Permissions, requester: Requester,
+    kinds: Sequence[PackageEcosystem],
+) -> PackageMount | None:  # fmt: skip
+    """Returns an environment of the skill that is prepared, for a command or a program; None if there is none.
+
+    It builds nothing. The environment of a script that the text names comes first, then the kinds in their order.
+    """
+    declared = [each for each in declared_packages(skill.files, script_files(skill.files)) if each.kind in kinds]
+    for each in sorted(declared, key=lambda one: (one.path not in text, kinds.index(one.kind))):
+        refuse_denied_packages(each, permissions, requester)
+        if (found := provider.find(folder, each)) is not None:
+            return found
+    return None
 
 
 def refuse_denied_packages(declared: DeclaredPackages, permissions: Permissions, requester: Requester) -> None:

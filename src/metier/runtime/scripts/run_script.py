@@ -97,7 +97,7 @@ def _plan(session: Session, request: ScriptRequest) -> tuple[ScriptRun, list[str
         outputs=request.outputs,
         stdin=request.stdin.encode("utf-8", "surrogatepass") if isinstance(request.stdin, str) else request.stdin,
         environment=dict(options.environment),
-        workspace=session.workspace.mount() if session.workspace is not None else None,
+        workspace=session.workspace.mount(secrets=grants.secrets) if session.workspace is not None else None,
         limits=replace(options.limits, seconds=seconds),
     )
     return run, grants.notes

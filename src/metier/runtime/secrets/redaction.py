@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 from metier.runtime.script_run import Outcome, ScriptRun
 from metier.values import replace
 
-__all__ = ["hide_secrets", "redact"]
+__all__ = ["find_secrets", "hide_secrets", "redact"]
 
 _SHORTEST = 4
 """Shorter values occur in any text, and replacing them would reveal them."""
@@ -33,6 +33,14 @@ def redact(text: str, values: Mapping[str, str]) -> str:
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, f"[{forms[form]}]")
     return text
+
+
+def find_secrets(data: bytes, values: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the names of the secrets whose values are in the bytes of a file."""
+    return tuple(
+        name for name, value in values.items()
+        if any(form.encode("utf-8", "surrogatepass") in data for form in _forms(value))
+    )  # fmt: skip
 
 
 def _forms(value: str) -> set[str]:

@@ -32,6 +32,9 @@ class FileChange:
     problem: str = ""
     """The reason why it is never applied; empty if it can be."""
 
+    secrets: tuple[str, ...] = ()
+    """Names of secrets whose values are in the file. A script that got them as variables has written them there."""
+
     @property
     def changes_mode(self) -> bool:
         """Returns True if an existing file becomes executable, or is no longer."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from metier.errors import RefusedError
 from metier.runtime.sandbox import scratch
-from metier.sources import replace_text
+from metier.sources import file_lock, replace_text
 
 from .git_config import clean_git_config
 from .hidden import GIT_ENTRIES, HiddenFiles, is_git_folder
@@ -32,12 +32,15 @@ class _TooLargeError(Exception):
 
 def copy_workspace(mount: WorkspaceMount, *, most_bytes: int, most_files: int) -> None:
     """Makes the copy, without hidden files, unless it exists. Raises RefusedError if the folder is too large to copy."""
-    if os.path.isdir(mount.copy):
-        return
+    with file_lock(f"{mount.layer}/copy"):
+        if not os.path.isdir(mount.copy):
+            _make_copy(mount, [most_bytes, most_files])
+
+
+def _make_copy(mount: WorkspaceMount, left: list[int]) -> None:
     unfinished = f"{mount.layer}/unfinished-copy"
     scratch.remove(unfinished)
     os.mkdir(unfinished, 0o700)
-    left = [most_bytes, most_files]
     source, target = os.open(mount.folder, _FOLDER), os.open(unfinished, _FOLDER)
     try:
         _copy_folder(source, target, "", HiddenFiles(mount.hide), left)

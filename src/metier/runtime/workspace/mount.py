@@ -27,5 +27,10 @@ class WorkspaceMount:
         return f"{self.layer}/upper"
 
     @property
+    def merged(self) -> str:
+        """The place of the mount, in the namespace of a run."""
+        return f"{self.layer}/merged"
+
+    @property
     def copy(self) -> str:
         return f"{self.layer}/copy"

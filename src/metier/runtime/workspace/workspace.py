@@ -1,7 +1,8 @@
 """The user's folder that scripts work in. They read it as it is; what they write goes to a layer, until it is applied.
 
-One layer serves all runs of a session, so a later run sees what an earlier one wrote. The folder itself is changed by
-`apply` only.
+One layer serves all runs of a session, so a later run sees what an earlier one wrote, and runs at the same time work in the
+same files, as programs in one folder do. The folder itself is changed by `apply` only. While a run lasts, nothing is taken out
+of the layer: what was applied meanwhile goes when the last run has ended.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ import hashlib
 import json
 import os
 import tempfile
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from metier.errors import ConflictError, NotFoundError, RefusedError
 from metier.runtime.sandbox import scratch
-from metier.runtime.sandbox.folder_lock import lock_if_abandoned, make_locked
+from metier.runtime.sandbox.folder_lock import is_in_use, lock_if_abandoned, make_locked
+from metier.runtime.secrets.redaction import find_secrets, redact
 from metier.sources import make_private_folder, read_regular, replace_text
+from metier.values import replace
 
 from .apply import apply_changes
 from .change import AppliedChanges, FileChange, FileChangeKind
@@ -29,7 +33,7 @@ from .hidden import HiddenFiles
 from .layer import LayerReader
 from .mask import HiddenIndex
 from .mount import WorkspaceMount
-from .paths import folder_below, read_below
+from .paths import folder_below, open_root, read_below, status_below
 from .pictures import picture_size
 
 __all__ = ["Workspace", "remove_abandoned_layers"]
@@ -51,6 +55,8 @@ _SYSTEM = (
 )
 _STATE, _KEPT = "state.json", "kept.json"
 _LARGEST_TEXT = 1 << 20
+_SEARCHED = 64 << 20
+_Identity = tuple[int, int, int]
 _PICTURE_BYTES = 1 << 20
 
 
@@ -79,30 +85,46 @@ class Workspace:
             )  # fmt: skip
         self._lock = -1
         self._index: HiddenIndex | None = None
-        self._state: dict[str, Any] = {"started": 0, "starts": {}, "applied": {}}
+        self._state: dict[str, Any] = {"started": 0, "starts": {}, "applied": {}, "secrets": {}}
+        self._left: dict[str, _Identity] = {}
+        """Files that were applied while a run lasted, as they were then. They are still in the layer."""
+        self._secrets: dict[str, str] = {}
+        self._guard = threading.RLock()
 
-    def mount(self) -> WorkspaceMount:
-        """Returns the workspace for the next run, with its hidden files as they are now."""
-        self._open()
-        self._settle()
-        self._state["started"] = time.time_ns()
-        if self.is_kept:
-            self._save()
-        return WorkspaceMount(
-            folder=self.folder,
-            layer=self.layer,
-            mask=self._hidden_index().update(),
-            hide=self.hidden.patterns,
-            write=self.write,
-        )
+    @property
+    def is_in_use(self) -> bool:
+        """Returns True while a script runs in it."""
+        return is_in_use(self.layer)
+
+    def mount(self, *, secrets: Mapping[str, str] | None = None) -> WorkspaceMount:
+        """Returns the workspace for the next run, with its hidden files as they are now.
+
+        `secrets` are values that the run gets as variables: changes that hold one name it.
+        """
+        with self._guard:
+            self._open()
+            self._secrets |= secrets or {}
+            self._settle()
+            self._state["started"] = time.time_ns()
+            if self.is_kept:
+                self._save()
+            return WorkspaceMount(
+                folder=self.folder,
+                layer=self.layer,
+                mask=self._hidden_index().update(),
+                hide=self.hidden.patterns,
+                write=self.write,
+            )
 
     def changes(self) -> tuple[FileChange, ...]:
         """Returns what the runs created, changed and deleted, by path. Those with a `problem` are never applied."""
         if self._lock < 0 and not os.path.isdir(f"{self.layer}/upper"):
             return ()
-        self._open()
-        with LayerReader(self.folder, self.layer, self.hidden) as reader:
-            return tuple(reader.changes())
+        with self._guard:
+            self._open()
+            self._remove_left()
+            with LayerReader(self.folder, self.layer, self.hidden) as reader:
+                return tuple(self._new_changes(reader))
 
     def diff(self, change: FileChange) -> str:
         """Returns a unified diff of a text file; empty for other files, and for texts of more than 1 MB."""
@@ -115,7 +137,8 @@ class Workspace:
             return ""
         old, new = (text.splitlines(keepends=True) for text in sides if text is not None)
         lines = difflib.unified_diff(old, new, f"a/{change.path}", f"b/{change.path}")
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        text = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return redact(text, self._secrets)
 
     def picture_size(self, change: FileChange) -> tuple[int, int] | None:
         """Returns width and height of a new or changed picture: PNG, JPEG, GIF, WebP or SVG."""
@@ -129,10 +152,14 @@ class Workspace:
         """Applies these changes, or all, to the folder. A file that the user changed since the run started is not touched."""
         if not self.write:
             raise RefusedError("the workspace is read-only", rule="workspace", hint="open it with write=True")
+        with self._guard:
+            return self._apply(changes)
+
+    def _apply(self, changes: Iterable[FileChange] | None) -> AppliedChanges:
         self._open()
         self._settle()
         with LayerReader(self.folder, self.layer, self.hidden) as reader:
-            current = {(one.path, one.kind): one for one in reader.changes()}
+            current = {(one.path, one.kind): one for one in self._new_changes(reader)}
             wanted = current.values() if changes is None else [
                 current[key] for one in changes if (key := (one.path, one.kind)) in current
             ]  # fmt: skip
@@ -141,14 +168,17 @@ class Workspace:
                 self._note_applied(reader, change)
         if self.is_kept:
             self._save()
-        if result.applied and not self.changes():
+        if result.applied and not self.is_in_use and not self.changes():
             self._empty()
         return result
 
     def discard(self) -> None:
-        """Forgets all changes."""
-        self._open()
-        self._empty()
+        """Forgets all changes. Raises ConflictError while a script runs in the workspace."""
+        with self._guard:
+            self._open()
+            if self.is_in_use:
+                raise ConflictError("a script is still running in the workspace", hint="stop it, or wait until it has ended")
+            self._empty()
 
     def keep(self, skills: Iterable[str] = ()) -> bool:
         """Keeps the layer for a later process. Returns False if it is in a temporary folder, and cannot be kept."""
@@ -201,11 +231,12 @@ class Workspace:
 
     def _settle(self) -> None:
         """Notes for each path of the layer the start of the run that wrote it first."""
+        self._remove_left()
         if not self._state["started"]:
             return
         starts = self._state["starts"]
         with LayerReader(self.folder, self.layer, self.hidden) as reader:
-            for change in reader.changes():
+            for change in self._new_changes(reader):
                 starts.setdefault(change.path, self._state["started"])
 
     def _is_changed(self, path: str, status: os.stat_result) -> bool:
@@ -224,7 +255,10 @@ class Workspace:
             self._state["applied"][change.path] = _identity(status)
         if not reader.is_copy and not change.is_folder:
             with suppress(OSError), folder_below(reader.above, parent) as folder:
-                os.unlink(name, dir_fd=folder)
+                if self.is_in_use:
+                    self._left[change.path] = _identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
+                else:
+                    os.unlink(name, dir_fd=folder)
         elif reader.is_copy:
             before, now = read_copied(self.layer), copied_state(f"{self.layer}/copy")
             before.pop(change.path, None)
@@ -232,10 +266,40 @@ class Workspace:
                 before[change.path] = now[change.path]
             replace_text(f"{self.layer}/copied.json", json.dumps(before))
 
+    def _new_changes(self, reader: LayerReader) -> Iterator[FileChange]:
+        """Yields the changes that were not applied yet."""
+        for change in reader.changes():
+            status = status_below(reader.above, change.path) if change.path in self._left else None
+            if status is None or _identity(status) != self._left[change.path]:
+                yield replace(change, secrets=self._secrets_in(reader, change))
+
+    def _secrets_in(self, reader: LayerReader, change: FileChange) -> tuple[str, ...]:
+        """Returns the names of secrets in a new file. For a later process, which has no values, the names are kept."""
+        if self._secrets and change.new_size is not None and not change.problem:
+            found: tuple[str, ...] = ()
+            with suppress(OSError):
+                found = find_secrets(read_below(reader.above, change.path, limit=_SEARCHED), self._secrets)
+            self._state["secrets"][change.path] = list(found)
+        return tuple(self._state["secrets"].get(change.path, ()))
+
+    def _remove_left(self) -> None:
+        """Takes files out of the layer that were applied while a run lasted, unless they were written again."""
+        if not self._left or self.is_in_use:
+            return
+        above = open_root(f"{self.layer}/upper")
+        for path, identity in self._left.items():
+            parent, _, name = path.rpartition("/")
+            with suppress(OSError), folder_below(above, parent) as folder:
+                if _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) == identity:
+                    os.unlink(name, dir_fd=folder)
+        os.close(above)
+        self._left = {}
+
     def _empty(self) -> None:
+        self._left = {}
         for name in ("upper", "copy"):
             scratch.remove(f"{self.layer}/{name}")
-        self._state |= {"started": 0, "starts": {}}
+        self._state |= {"started": 0, "starts": {}, "secrets": {}}
         os.mkdir(f"{self.layer}/upper", os.stat(self.folder).st_mode & 0o777 | 0o700)
 
     def _save(self) -> None:
@@ -247,6 +311,7 @@ class Workspace:
             if data["folder"] == self.folder:
                 applied = {path: tuple(row) for path, row in data["applied"].items()}
                 self._state = {"started": int(data["started"]), "starts": dict(data["starts"]), "applied": applied}
+                self._state["secrets"] = dict(data.get("secrets", {}))
 
 
 def remove_abandoned_layers(parent: str) -> None:
@@ -283,7 +348,7 @@ def _temporary_layer() -> str:
     return f"{os.path.realpath(tempfile.gettempdir())}/metier-{os.urandom(8).hex()}"
 
 
-def _identity(status: os.stat_result) -> tuple[int, int, int]:
+def _identity(status: os.stat_result) -> _Identity:
     return (status.st_ino, status.st_size, status.st_ctime_ns)
 
 

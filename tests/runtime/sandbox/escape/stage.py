@@ -35,6 +35,7 @@ __all__ = [
     "at_every_level",
     "note",
     "scratch_folders",
+    "supervisor_of",
     "survivors",
     "wait_until",
 ]
@@ -90,6 +91,14 @@ def scratch_folders(pid: int) -> list[str]:
         return []
     homes = [word.removeprefix(b"HOME=").decode() for word in words if word.startswith(b"HOME=")]
     return [home for home in homes if "/metier-" in home and home.endswith("/scratch")]
+
+
+def supervisor_of(pid: int) -> int:
+    """Returns the nearest ancestor that is a process of the sandbox itself."""
+    while b"sandbox.spawner" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        assert pid > 1, "the supervisor was not found"
+    return pid
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import http.server
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import Any
 import pytest
 
 import metier
+from metier.errors import RefusedError
 from metier.runtime import (
     ApprovalAnswer,
     EventBus,
     Limits,
+    PackageMount,
+    PackagePlan,
     Permissions,
     Policy,
     PolicyVerdict,
@@ -29,6 +33,8 @@ from metier.runtime import (
     ToolReply,
     events,
 )
+from metier.runtime.scripts.interpreters import Interpreters
+from metier.spec import DeclaredPackages, PackageEcosystem
 from metier.testing import EventRecorder, skill_folder
 from metier.values import replace
 
@@ -51,7 +57,9 @@ class Bench:
         bus.subscribe(self.events)
         permissions = Permissions(policy=policy or Policy.of(), approve=approve)
         workspace = options.pop("workspace", self.folder)
-        services = SessionServices(runner=options.pop("runner", Runner()), permissions=permissions, bus=bus)
+        services = SessionServices(
+            runner=options.pop("runner", Runner()), permissions=permissions, bus=bus, packages=options.pop("packages", None)
+        )
         self.session = Session(
             metier.discover(tmp_path / "skills"), workspace=workspace, services=services,
             options=SessionOptions(general_tools=True, **options),
@@ -483,3 +491,83 @@ def test_a_host_that_is_refused_or_is_none_fails_the_call(tmp_path: Path, server
     refused = asyncio.run(bench.call("run_command", command="curl -s x", hosts=[server]))
     assert (refused.ok, refused.code) == (False, "refused")
     assert not asyncio.run(bench.call("run_command", command="true", hosts=["http://x/y"])).ok
+
+
+class PreparedPackages:
+    """One environment that is prepared; nothing else can be."""
+
+    def __init__(self, mount: PackageMount, path: str) -> None:
+        self.mount, self.path, self.changed = mount, path, False
+
+    def find(self, folder: str, declared: DeclaredPackages) -> PackageMount | None:
+        if self.changed:
+            raise RefusedError("its files were changed", rule="packages", hint="prepare it again")
+        return self.mount if declared.path == self.path else None
+
+    def plan(self, folder: str, declared: DeclaredPackages) -> PackagePlan:
+        raise AssertionError("a command fetches nothing")
+
+    def prepare(self, folder: str, declared: DeclaredPackages, plan: PackagePlan) -> PackageMount:
+        raise AssertionError("a command builds nothing")
+
+
+def with_packages(
+    tmp_path: Path, kind: PackageEcosystem, path: str, **more: Any
+) -> tuple[Bench, PreparedPackages]:  # Any: Bench
+    tree = tmp_path / "tree"
+    (tree / "node_modules/shout").mkdir(parents=True)
+    (tree / "shout.py").write_text("WORD = 'loud'\n")
+    (tree / "node_modules/shout/index.js").write_text("exports.WORD = 'loud'\n")
+    mount = PackageMount(kind=kind, folder=str(tree), python=sys.executable)
+    packages = PreparedPackages(mount, path)
+    bench = Bench(tmp_path, tools=EVERYTHING, packages=packages, **more)
+    scripts = tmp_path / "skills/helper/scripts"
+    scripts.mkdir()
+    (scripts / "a.py").write_text("# /// script\n# dependencies = ['other']\n# ///\n")
+    (scripts / "b.py").write_text("# /// script\n# dependencies = ['shout']\n# ///\nimport shout\nprint(shout.WORD)\n")
+    (scripts / "c.js").write_text("console.log(require('shout').WORD)\n")
+    (scripts.parent / "package.json").write_text('{"dependencies": {"shout": "1"}}')
+    return bench, packages
+
+
+def test_code_and_commands_have_the_prepared_packages_of_an_active_skill(tmp_path: Path) -> None:
+    policy = Policy.of(tools=PolicyVerdict.ALLOW)
+    bench, packages = with_packages(tmp_path, PackageEcosystem.PYTHON, "scripts/b.py", policy=policy)
+
+    async def work() -> None:
+        assert "loud" in (await bench.call("run_code", code="import shout; print(shout.WORD)")).text
+        command = "python3 $SKILL_DIR/scripts/b.py && python -c 'import sys; print(sys.version_info[:2])'"
+        text = (await bench.call("run_command", command=command)).text
+        assert f"loud\n{sys.version_info[:2]}" in text
+        changed = await bench.call("run_code", code="import shout; shout.__file__; open(shout.__file__, 'a')")
+        assert not changed.ok
+        packages.changed = True
+        text = (await bench.call("run_code", code="import shout")).text
+        assert "the packages of helper are not used: its files were changed" in text
+        bench.session.deactivate("helper")
+        assert "ModuleNotFoundError" in (await bench.call("run_code", code="import shout")).text
+
+    run(work)
+
+
+@pytest.mark.skipif(Interpreters().problem("a.js", b"") != "", reason="no Node.js")
+def test_commands_have_the_prepared_packages_of_node(tmp_path: Path) -> None:
+    bench, _ = with_packages(tmp_path, PackageEcosystem.NPM, "package.json")
+
+    async def work() -> None:
+        reply = await bench.call("run_command", command="node $SKILL_DIR/scripts/c.js; node -p 'require(\"shout\").WORD'")
+        assert reply.text.count("loud") == 2, reply.text
+
+    run(work)
+
+
+def test_a_policy_against_packages_keeps_them_from_commands(tmp_path: Path) -> None:
+    policy = Policy.of(packages=PolicyVerdict.DENY, tools=PolicyVerdict.ALLOW)
+    bench, _ = with_packages(tmp_path, PackageEcosystem.PYTHON, "scripts/b.py", policy=policy)
+
+    async def work() -> None:
+        text = (await bench.call("run_code", code="import shout")).text
+        assert "ModuleNotFoundError" in text
+        assert "the packages of helper are not used" in text
+
+    run(work)

@@ -22,7 +22,7 @@ from metier.runtime.session_options import ScriptChecker
 from metier.runtime.tool_errors import BadArgumentsError
 from metier.runtime.tools.schema import Schema, object_schema
 from metier.runtime.tools.tool import Tool, ToolFunction, ToolReply
-from metier.spec import Json
+from metier.spec import Json, PackageEcosystem
 from metier.values import dataclass, replace
 
 from .command_output import CommandOutput, output_text
@@ -31,12 +31,13 @@ from .confined_call import (
     authorise,
     emit_taken,
     find_call_grants,
+    find_call_packages,
     is_offered,
     plan_run,
     recent_skills,
     run_confined,
 )
-from .own_program import own_program
+from .own_program import own_program, python_program
 
 if TYPE_CHECKING:
     from metier.runtime.session import Session
@@ -64,6 +65,8 @@ class CommandCall:
     seconds: float | None = None
     hosts: tuple[str, ...] = ()
     """Hosts that the model asks for; the user decides about each."""
+    kinds: tuple[PackageEcosystem, ...] = (PackageEcosystem.PYTHON, PackageEcosystem.NPM)
+    """Packages of active skills that it can use, the preferred ones first."""
 
 
 def command_tools(session: Session, *, is_static: bool) -> Iterator[Tool]:
@@ -116,8 +119,9 @@ def _code_tool(session: Session) -> Tool:
         request = ToolRequest(tool=ToolKind.CODE, argument=code, is_confined=True, also=(as_command,))
         run = ScriptRun(script="code.py", code=code.encode("utf-8", "surrogatepass"), stdin=_stdin(arguments))
         command = CommandCall(
-            tool="run_code", text=code, run=run, request=request, seconds=_seconds(arguments), hosts=_hosts(arguments)
-        )
+            tool="run_code", text=code, run=run, request=request, seconds=_seconds(arguments), hosts=_hosts(arguments),
+            kinds=(PackageEcosystem.PYTHON,),
+        )  # fmt: skip
         return await _execute(session, command, background=arguments.get("background") is True)
 
     properties: dict[str, Schema] = {
@@ -167,14 +171,21 @@ async def _execute(session: Session, call: CommandCall, *, background: bool) -> 
     grants = await in_thread(find_call_grants, session, call.hosts, call.text)
     # The log of a command in the background is read while it grows, before values in it could be hidden.
     secrets = {} if background else grants.secrets
-    granted = replace(call.run, hosts=tuple(grants.hosts), masked=tuple(grants.masked), secrets=secrets)
+    packages, remarks = await in_thread(find_call_packages, session, call.text, call.kinds)
+    run = call.run
+    if packages and packages.python and call.tool == "run_command":
+        before, readable = python_program(call.text, packages.python)
+        run = replace(run, code=before.encode() + (run.code or b""), inputs=(*run.inputs, *readable))
+    granted = replace(
+        run, hosts=tuple(grants.hosts), masked=tuple(grants.masked), secrets=secrets, packages=packages
+    )  # fmt: skip
     if background:
         run = await in_thread(plan_run, session, granted, skill=permit.skill, seconds=seconds)
         return _start(session, call, run, permit)
     async with session.commands.turn:
         run = await in_thread(plan_run, session, granted, skill=permit.skill, seconds=seconds)
         outcome = await run_confined(session, run)
-    outcome = replace(outcome, notes=(*outcome.notes, *grants.notes))
+    outcome = replace(outcome, notes=(*outcome.notes, *grants.notes, *remarks))
     _emit(session, call, permit, outcome)
     text = output_text(outcome)
     output = session.commands.keep(call.text, outcome) if len(text) > _PAGE else CommandOutput("", call.text)

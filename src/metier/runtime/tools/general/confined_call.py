@@ -13,11 +13,12 @@ from metier.runtime.async_bridge import in_thread
 from metier.runtime.policy.patterns import ToolRequest
 from metier.runtime.policy.permissions import Permissions, PolicyDecision, PolicyVerdict, Requester
 from metier.runtime.script_run import Outcome, ScriptRun
+from metier.runtime.scripts.packages import PackageMount, find_prepared
 from metier.runtime.scripts.run_grants import RunGrants, authorise_host, find_grants
 from metier.runtime.scripts.run_script import seconds_left
 from metier.runtime.skill_access import origin_of
 from metier.runtime.tool_errors import BadArgumentsError
-from metier.spec import Skill
+from metier.spec import PackageEcosystem, Skill
 from metier.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "authorise",
     "emit_taken",
     "find_call_grants",
+    "find_call_packages",
     "is_offered",
     "plan_run",
     "run_confined",
@@ -118,6 +120,27 @@ def find_call_grants(session: Session, hosts: tuple[str, ...], text: str) -> Run
     return grants
 
 
+def find_call_packages(
+    session: Session, text: str, kinds: Sequence[PackageEcosystem]
+) -> tuple[PackageMount | None, tuple[str, ...]]:
+    """Returns the prepared packages of the active skill that was used last and has some, and remarks about those of others."""
+    provider, notes = session.services.packages, []
+    if provider is None:
+        return None, ()
+    for skill in reversed(recent_skills(session)):
+        try:
+            found = find_prepared(
+                skill, session.skills.folder(skill.name), text, provider=provider,
+                permissions=session.services.permissions, requester=session.skills.requester(skill), kinds=kinds,
+            )  # fmt: skip
+        except MetierError as error:
+            notes.append(f"the packages of {skill.name} are not used: {error}")
+            continue
+        if found is not None:
+            return found, tuple(notes)
+    return None, tuple(notes)
+
+
 def plan_run(session: Session, run: ScriptRun, *, skill: str, seconds: float | None = None) -> ScriptRun:
     """Adds what all runs of the session share: the workspace, the folders of active skills, the environment, the limits."""
     options = session.options
@@ -129,7 +152,7 @@ def plan_run(session: Session, run: ScriptRun, *, skill: str, seconds: float | N
         run,
         folder=folder,
         inputs=tuple(dict.fromkeys((*run.inputs, *folders))),
-        workspace=session.workspace.mount() if session.workspace is not None else None,
+        workspace=session.workspace.mount(secrets=run.secrets) if session.workspace is not None else None,
         environment=dict(options.environment),
         limits=replace(options.limits, seconds=min(most, seconds_left(session, skill))),
     )

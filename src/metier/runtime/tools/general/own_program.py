@@ -1,7 +1,7 @@
-"""The metier command inside the sandbox, for skills that check their work with it.
+"""Commands inside the sandbox that are not the system's: metier, and the Python that prepared packages were built for.
 
-The PATH of the sandbox holds only the system's programs. A line that calls `metier` gets it as a shell function, and may read
-the folders of the Python that it runs in.
+The PATH of the sandbox holds only the system's programs. A line that calls one of these gets it as a shell function, and may
+read the folders of the Python that it runs in.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import sys
 
 from metier.runtime.scripts.interpreters import Interpreters
 
-__all__ = ["own_program"]
+__all__ = ["own_program", "python_program"]
 
+_PYTHON = re.compile(r"(?:^|[\s;&|(])python3?\s")
 _CALL = re.compile(r"(?:^|[\s;&|(])metier\s")
 
 
@@ -26,3 +27,12 @@ def own_program(line: str) -> tuple[str, tuple[str, ...]]:
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))))
     # On the first line of the program, so that the numbers of lines in messages stay.
     return f'metier() {{ {shlex.quote(command.words[0])} -P -m metier "$@"; }}; ', (*command.readable, package)
+
+
+def python_program(line: str, python: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the same for a line that calls Python, and a certain Python."""
+    if not _PYTHON.search(line):
+        return "", ()
+    command = Interpreters(which=lambda _: python).command("code.py", b"")
+    body = f'{{ {shlex.quote(command.words[0])} "$@"; }}'
+    return f"python3() {body}; python() {body}; ", command.readable
