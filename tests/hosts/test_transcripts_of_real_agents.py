@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent_programs import PROGRAMS, AgentHome
+from agent_programs import AgentHome
 from metier.hosts.transcripts import (
     StepKind,
     ToolStep,
@@ -65,7 +65,7 @@ class Script:
         return [self._load, self._command, says("The form is filled in.")][min(2, len(request.results))]
 
 
-@pytest.fixture(params=PROGRAMS)
+@pytest.fixture(params=FOLDERS)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentHome]:
     agent = request.param
     skills = tmp_path / FOLDERS[agent]
