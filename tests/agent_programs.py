@@ -88,6 +88,18 @@ PROGRAMS = {
         },
         _opencode,
     ),
+    # It unpacks itself into a cache at its first start, which all homes share here.
+    "github-copilot": AgentProgram(
+        ("copilot", "--allow-all-tools", "--trust-folder", "-p"),
+        lambda model: {
+            "COPILOT_PROVIDER_BASE_URL": model.url,
+            "COPILOT_PROVIDER_API_KEY": "any",
+            "COPILOT_MODEL": "scripted",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+            "XDG_CACHE_HOME": str(PROGRAM_FOLDER.parent / ".cache"),
+        },
+    ),
 }
 
 

@@ -126,3 +126,41 @@ def test_the_whole_list_has_the_scope_of_each_skill(shell: Shell, inner: Path) -
     assert scopes == {"root-skill": "."}
     assert [(row["name"], row["scope"]) for row in data["elsewhere"]] == [("near-skill", "packages/x")]
     assert data["packages"] == []
+
+
+def test_project_skills_are_installed_at_the_root_of_the_repository(shell: Shell) -> None:
+    (shell.project / ".git").mkdir()
+    deep = shell.project / "docs/guides"
+    deep.mkdir(parents=True)
+    skill = write_skill(shell.home / "src", "linked")
+    printed = shell("skill", "install", str(skill), "--project", "--target", "none", folder=deep)
+    assert "Installed 1 skill in the project" in printed.out
+    assert f"run `metier trust {shell.project}`" in printed.err
+    assert (shell.project / "metier.lock").exists()
+    assert (shell.project / ".agents/skills/linked/SKILL.md").exists()
+    assert list(deep.iterdir()) == []
+
+
+def test_a_nearer_folder_with_skills_is_the_project_and_the_root_still_restores(shell: Shell, inner: Path) -> None:
+    shell("trust", str(shell.project)).ok()
+    skill = write_skill(shell.home / "src", "linked")
+    shell("skill", "install", str(skill), "--project", "--target", "none", folder=shell.project).ok()
+    (shell.project / ".agents/skills/linked/SKILL.md").unlink()
+    (shell.project / ".agents/skills/linked").rmdir()
+    assert "Installed 1 skill in the project" in shell("skill", "install", folder=inner).ok().out
+    hiding = shell("skill", "install", str(skill), "--project", "--target", "none", folder=inner)
+    assert "linked hides the project skill of that name" in hiding.err
+    assert (inner / "metier.lock").exists()
+    shell("skill", "remove", "--yes", str(shell.project / ".agents/skills/linked"), folder=inner).ok()
+    assert (inner / ".agents/skills/linked/SKILL.md").exists()
+    assert not (shell.project / ".agents/skills/linked").exists()
+
+
+def test_without_a_repository_the_current_folder_is_the_project(shell: Shell) -> None:
+    deep = shell.project / "docs"
+    deep.mkdir()
+    write_skill(shell.project / ".agents/skills", "above")
+    skill = write_skill(shell.home / "src", "linked")
+    shell("trust", folder=deep).ok()
+    shell("skill", "install", str(skill), "--project", "--target", "none", folder=deep).ok()
+    assert (deep / "metier.lock").exists()

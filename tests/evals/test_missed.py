@@ -9,7 +9,7 @@ import pytest
 from builders import write_skill
 from metier.catalog import CatalogFilters, Entry, Source
 from metier.evals import SURE_FIT, AgentLibrary, MissedReport, MissReason, add_queries, find_missed, read_queries
-from metier.hosts.transcripts import LoadedBy, SkillLoad, Transcript, UserRequest
+from metier.hosts.transcripts import FailedLoad, LoadedBy, SkillLoad, Transcript, UserRequest
 from metier.sources import DiskFiles, LocalMachine, SourceFolder, build_catalog
 
 FORMS = "Fills in PDF forms. Use when the user has a PDF form with fields to fill."
@@ -109,3 +109,14 @@ def test_other_entries_of_an_eval_file_stay(tmp_path: Path) -> None:
     assert '"skill_name": "pdf-forms"' in text
     assert '"why": "x"' in text
     assert len(read_queries(DiskFiles(str(folder)))) == 2
+
+
+def test_a_load_that_failed_in_the_agent_is_told_apart(library: AgentLibrary) -> None:
+    before = Transcript(
+        agent="codex", id="s1", requests=(UserRequest(LATER, REQUEST),),
+        failed=(FailedLoad(LATER + 1, "pdf-forms", "permission denied"), FailedLoad(LATER + 1, "plants", "gone")),
+    )  # fmt: skip
+    (one,) = missed(library, Transcript.from_data(before.data())).missed
+    assert (one.reason, one.detail) == (
+        MissReason.FAILED, "the model asked for it, and the load failed in codex: permission denied",
+    )  # fmt: skip

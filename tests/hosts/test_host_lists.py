@@ -16,7 +16,7 @@ def test_every_budget_names_its_source() -> None:
     for host, budget in LISTING_BUDGETS.items():
         assert budget.host == host
         assert budget.source.startswith(("measured; ", "not measured; "))
-        assert bool(budget.version) == budget.source.startswith("measured") or host == "github-copilot"
+        assert bool(budget.version) == budget.source.startswith("measured")
 
 
 def test_codex_drops_the_last_skills_if_not_even_the_names_fit() -> None:
@@ -48,10 +48,11 @@ def test_a_long_description_is_capped_by_itself() -> None:
     assert shown.shown.endswith("…")
 
 
-def test_copilot_ends_the_list_and_claude_ai_refuses() -> None:
-    dropped = render_listing(LISTING_BUDGETS["github-copilot"], skills(100, 300))
-    assert [skill.name for skill in dropped.left_out][-1] == "s-099"
-    assert dropped.used <= 15_000
+def test_copilot_names_the_rest_and_claude_ai_refuses() -> None:
+    listing = render_listing(LISTING_BUDGETS["github-copilot"], skills(100, 300))
+    assert (listing.whole[0], listing.named[-1], listing.left_out) == ("s-000", "s-099", ())
+    assert len(listing.whole) + len(listing.named) == 100
+    assert 14_000 < listing.used <= 15_000
     refused = render_listing(LISTING_BUDGETS["claude-ai"], [*skills(1, 201), *skills(0, 0)])
     assert [skill.name for skill in refused.left_out] == ["s-000"]
 

@@ -62,6 +62,8 @@ def _texts(value: object) -> Iterator[str]:
 def test_our_list_is_the_one_that_the_program_sends(agent: str, count: int, tmp_path: Path, model: ModelServer) -> None:
     home = AgentHome(agent, tmp_path, model)
     hook = PROMPT_HOOKS[agent]
+    # Outside a repository, Copilot takes the home above the project for a part of it.
+    subprocess.run(["git", "init", "-q", str(home.project)], check=True)
     write_skills(home.project / hook.project_folders[0], count, kind="project")
     write_skills(tmp_path / hook.user_folders[0].replace("~c/", ".config/").removeprefix("~/"), count // 2, kind="user")
     home.ask("hello")
@@ -72,7 +74,7 @@ def test_our_list_is_the_one_that_the_program_sends(agent: str, count: int, tmp_
     assert [skill.name for skill in listing.left_out if f"{skill.name}: " in seen] == []
     assert (HIDDEN in seen) == LISTING_BUDGETS[agent].shows_hidden
     is_cut = bool(listing.shortened or listing.named)
-    assert is_cut == (count > 100 and agent in ("claude-code", "codex"))
+    assert is_cut == (count > 100 and agent in ("claude-code", "codex", "github-copilot"))
 
 
 def line_of(agent: str, name: str, shown: str) -> str:
@@ -82,6 +84,8 @@ def line_of(agent: str, name: str, shown: str) -> str:
             return f"- {name}: {shown} - " if shown else f"- {name} - "
         case "codex":
             return f"- {name}: {' '.join(shown.split())}{' ' if shown and not shown.endswith(' ') else ''}(file: "
+        case "github-copilot" if not shown:
+            return f" {name},"
         case _:
             return f"<name>{name}</name> <description>{shown}</description>"
 

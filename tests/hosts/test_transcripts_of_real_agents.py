@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent_programs import PROGRAMS, AgentHome
+from agent_programs import AgentHome
 from metier.hosts.transcripts import (
     StepKind,
     ToolStep,
@@ -52,11 +52,12 @@ class Script:
     def __init__(self, agent: str, file: Path) -> None:
         tool, key = TOOLS[agent]
         self._command = calls(tool, **{key: SECRET_COMMAND, "description": "Fill"})
+        name = file.parent.name
         self._load = {
-            "claude-code": calls("Skill", skill="pdf-forms"),
+            "claude-code": calls("Skill", skill=name),
             "codex": calls(tool, **{key: f"cat {file}"}),
-            "gemini-cli": calls("activate_skill", name="pdf-forms"),
-            "opencode": calls("skill", name="pdf-forms"),
+            "gemini-cli": calls("activate_skill", name=name),
+            "opencode": calls("skill", name=name),
         }[agent]
 
     def __call__(self, request: ModelRequest) -> ModelAnswer:
@@ -65,7 +66,7 @@ class Script:
         return [self._load, self._command, says("The form is filled in.")][min(2, len(request.results))]
 
 
-@pytest.fixture(params=PROGRAMS)
+@pytest.fixture(params=FOLDERS)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentHome]:
     agent = request.param
     skills = tmp_path / FOLDERS[agent]
@@ -123,3 +124,13 @@ def test_requests_loads_and_commands_of_a_real_agent_are_read(home: AgentHome) -
     assert learned["problems"] == []
     assert "echo filled --token <secret>" in draft
     assert "hunter2" not in draft
+
+
+def test_a_load_that_fails_in_a_real_agent_is_a_failed_load(home: AgentHome) -> None:
+    file = home.folder / FOLDERS[home.agent] / "pdf-tables" / "SKILL.md"
+    with ModelServer(Script(home.agent, file)) as model:
+        AgentHome(home.agent, home.folder, model, options=home.options).ask(FITTING)
+    (one,) = transcripts(home).values()
+    assert [load.skill for load in one.failed] == ["pdf-tables"]
+    assert one.failed[0].error
+    assert one.loads == ()

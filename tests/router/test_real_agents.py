@@ -20,6 +20,7 @@ FOLDERS = {
     "codex": ".agents/skills",
     "gemini-cli": ".gemini/skills",
     "opencode": ".config/opencode/skills",
+    "github-copilot": ".copilot/skills",
 }
 
 

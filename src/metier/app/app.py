@@ -9,6 +9,7 @@ Its parts are built on first use, and their packages imported then: listing skil
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,10 @@ class App:
         is_switched = is_switched_on(self.environment, "METIER_TRUST")
         return (is_switched and folder == self.folder) or self.trust.covers(folder)
 
+    def trust_command(self, folder: str) -> str:
+        """Returns the command that trusts a folder, as it is typed in the current one."""
+        return "metier trust" if folder == self.folder else f"metier trust {shlex.quote(folder)}"
+
     @cached_property
     def settings(self) -> Settings:
         return read_settings(
@@ -105,7 +110,7 @@ class App:
         from .installation import Installation
 
         return Installation(
-            paths=self.paths, settings=self.settings, environment=self.environment, is_trusted=self.is_trusted,
+            paths=self.paths, settings=self.settings, environment=self.environment, trusts=self.trusts,
             registries=self.registries,
         )  # fmt: skip
 
@@ -120,8 +125,9 @@ class App:
             refs, project=project, available=lambda: [entry.name for entry in self.catalog.entries], **more
         )
         notes = []
-        if refs and project and not self.is_trusted:
-            notes.append(f"{self.folder} is not trusted, so metier does not use these skills yet; run `metier trust`")
+        if refs and project and not self.trusts(result.scope.root):
+            root = result.scope.root
+            notes.append(f"{root} is not trusted, so metier does not use these skills yet; run `{self.trust_command(root)}`")
         if result.scope.old_journal and os.path.lexists(result.scope.old_journal):
             notes.append(f"{result.scope.old_journal} is ignored, because it came with the project; delete it")
         hides = self._hidden_by(result)
@@ -135,8 +141,10 @@ class App:
         """Returns the skills that are hidden by what was installed now; copies and links of the same skill are not."""
         if not result.done or not result.changed:
             return ()
+        from metier.install import SkillStore
+
         versions = [entry for name in result.changed for entry in result.lock.versions(name.partition("@")[0])]
-        placed = self.installation.store(result.scope.level).place_all(versions)
+        placed = SkillStore(result.scope).place_all(versions)
         installed = {os.path.realpath(path) for skill in placed.values() for path in skill.paths}
         others = (os.path.join(root, name) for root in self.installation.skill_roots for name in result.changed)
         if not any(os.path.exists(path) and os.path.realpath(path) not in installed for path in others):
@@ -160,9 +168,10 @@ class App:
         # Any: checked by `Installation.update`.
         return self.installation.update(names, project=project, **more)
 
-    def remove(self, *names: str, project: bool | None = None, force: bool = False) -> tuple[InstallResult, ...]:
-        """Removes installed skills."""
-        return self.installation.remove(names, project=project, force=force)
+    def remove(self, *names: str, project: bool | None = None, **more: Any) -> tuple[InstallResult, ...]:
+        """Removes installed skills; `more` are the options of `Installation.remove`."""
+        # Any: checked by `Installation.remove`.
+        return self.installation.remove(names, project=project, **more)
 
     @cached_property
     def registries(self) -> Registries:

@@ -81,11 +81,11 @@ class Conversations:
         if is_name(ref):
             return (catalog[ref].name,)
         # Imported here: an agent with plain names needs none of it.
-        from metier.install import ScopeLevel, parse_ref
+        from metier.install import parse_ref
 
         aliases = tuple({"r9s", *(source.name for source in self.installation.registries.sources)})
         text = parse_ref(ref, aliases=aliases).text
-        locked = [entry for level in ScopeLevel for entry in self.installation.store(level).lock()]
+        locked = [entry for store in self.installation.every_store() for entry in store.lock()]
         names = dict.fromkeys(entry.name for entry in locked if entry.asked == text and entry.name in catalog)
         if not names:
             raise SkillNotFoundError(ref, hint=f"install it with `metier skill install {ref}`")

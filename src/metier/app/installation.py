@@ -39,8 +39,8 @@ class Installation:
     paths: Paths
     settings: Settings
     environment: Mapping[str, str]
-    is_trusted: bool
-    """The user trusts the current folder, so what its lock names may be asked like what the user names."""
+    trusts: Callable[[str], bool]
+    """Returns True for a project that the user trusts, so what its lock names may be asked like what the user names."""
     registries: Registries
 
     @property
@@ -60,19 +60,22 @@ class Installation:
     @property
     def skill_roots(self) -> tuple[str, ...]:
         """Folders in which a skill may have the name of an installed one, without the import that `standard_folders` needs."""
+        projects = self.paths.projects or (self.paths.folder,)
         shared = [
             os.path.join(folder, name, "skills")
-            for folder in (self.paths.user_home, self.paths.folder)
+            for folder in (self.paths.user_home, *projects)
             for name in (".claude", ".agents", ".agent", ".metier")
         ]
-        return (self.bundled_dir, *shared, os.path.join(self.paths.folder, "skills"), self.user_dir, self.plugins_dir)
+        plain = [os.path.join(folder, "skills") for folder in projects]
+        return (self.bundled_dir, *shared, *plain, self.user_dir, self.plugins_dir)
 
-    def scope(self, level: ScopeLevel) -> InstallScope:
-        """Returns the folders of the user's, or of this project's, installed skills."""
+    def scope(self, level: ScopeLevel, *, project: str = "") -> InstallScope:
+        """Returns the folders of the user's, or of a project's, installed skills; by default of `Paths.install_project`."""
         from metier.install import InstallScope, ScopeLevel
 
+        root = self.paths.home if level is ScopeLevel.USER else project or self.paths.install_project
         return InstallScope(
-            level=level, root=self.paths.home if level is ScopeLevel.USER else self.paths.folder, home=self.paths.user_home,
+            level=level, root=root, home=self.paths.user_home,
             plugins=self.plugins_dir, environment=self.environment, metier_home=self.paths.home, user_skills=self.user_dir,
         )  # fmt: skip
 
@@ -82,12 +85,27 @@ class Installation:
         return SkillStore(self.scope(level))
 
     def stores(self, *, project: bool | None = None) -> list[SkillStore]:
-        """Returns the store of one scope; with None, every store that has a lock, the project's first."""
+        """Returns the stores of the projects that apply here, the nearest first, or the user's; with None all with a lock."""
         from metier.install import ScopeLevel
 
-        if project is not None:
-            return [self.store(ScopeLevel.PROJECT if project else ScopeLevel.USER)]
-        return [store for level in (ScopeLevel.PROJECT, ScopeLevel.USER) if (store := self.store(level)).exists]
+        if project is False:
+            return [self.store(ScopeLevel.USER)]
+        found = self._locked_stores()
+        if project:
+            return found or [self.store(ScopeLevel.PROJECT)]
+        return [*found, *(store for store in [self.store(ScopeLevel.USER)] if store.exists)]
+
+    def every_store(self) -> list[SkillStore]:
+        """Returns the user's store, and those of the projects that apply here, also without a lock."""
+        from metier.install import ScopeLevel
+
+        found = [self.store(ScopeLevel.USER), self.store(ScopeLevel.PROJECT), *self._locked_stores()]
+        return list({store.scope.root: store for store in found}.values())
+
+    def _locked_stores(self) -> list[SkillStore]:
+        from metier.install import ScopeLevel, SkillStore
+
+        return [SkillStore(self.scope(ScopeLevel.PROJECT, project=each)) for each in self.paths.locked_projects]
 
     def install(
         self,
@@ -102,9 +120,11 @@ class Installation:
         """Installs these skills; without refs, restores the lock and installs the configured plugins."""
         from metier.install import InstallOptions, ScopeLevel, ignore_progress, install, restore_and_install
 
+        locked = [] if refs else self._locked_stores()
         if project is None:
-            project = not refs and self.store(ScopeLevel.PROJECT).exists
-        store = self.store(ScopeLevel.PROJECT if project else ScopeLevel.USER)
+            project = bool(locked)
+        nearest = locked[0] if locked else None
+        store = (project and nearest) or self.store(ScopeLevel.PROJECT if project else ScopeLevel.USER)
         options, access, progress = options or InstallOptions(), access or self.access(), progress or ignore_progress
         if not options.targets and not options.default_targets:
             options = replace(options, default_targets=self.default_targets(store.scope.level))
@@ -156,11 +176,16 @@ class Installation:
             for fetcher in [LockFetcher(self.access_for(store, access), progress=progress)]
         )
 
-    def remove(self, names: Sequence[str], *, project: bool | None = None, force: bool = False) -> tuple[InstallResult, ...]:
-        """Removes these skills, and plugins from the user's configuration that provide no other; one result for each scope."""
+    def remove(
+        self, names: Sequence[str], *, project: bool | None = None, force: bool = False, stores: Sequence[SkillStore] = ()
+    ) -> tuple[InstallResult, ...]:
+        """Removes these skills, and plugins from the user's configuration that provide no other; one result for each scope.
+
+        With `stores`, only from these.
+        """
         from metier.install import group_by_store, remove
 
-        groups = group_by_store(self.stores(project=project), names) if names else []
+        groups = group_by_store(stores or self.stores(project=project), names) if names else []
         providers = self._plugins_of(names)
         results = tuple(remove(store, chosen, force=force) for store, chosen in groups)
         self._forget(providers)
@@ -223,7 +248,7 @@ class Installation:
     def visibility(self) -> AgentVisibility:
         from metier.install import AgentVisibility
 
-        return AgentVisibility(self.paths.user_home, self.paths.folder, self.environment)
+        return AgentVisibility(self.paths.user_home, self.paths.projects or (self.paths.folder,), self.environment)
 
     def access(
         self,
@@ -277,7 +302,7 @@ class Installation:
         """Returns the access for what a store's lock names, which an untrusted project may have written."""
         from metier.install import ScopeLevel
 
-        if self.is_trusted or store.scope.level is not ScopeLevel.PROJECT:
+        if store.scope.level is not ScopeLevel.PROJECT or self.trusts(store.scope.root):
             return access
         return replace(access, untrusted_lock=store.scope.lock_file)
 

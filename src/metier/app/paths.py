@@ -10,6 +10,8 @@ from metier.values import dataclass
 
 __all__ = ["SYSTEM_CONFIG_FILE", "Paths"]
 
+_OF_A_PROJECT = ("metier.lock", ".metier", ".agents")
+
 SYSTEM_CONFIG_FILE = "/etc/metier/config.toml"
 
 
@@ -40,8 +42,25 @@ class Paths:
 
     @property
     def project(self) -> str:
-        """The nearest folder of the repository that has settings, else the current folder."""
-        return next((each for each in reversed(self.projects) if os.path.lexists(_project_config(each))), self.folder)
+        """The nearest folder of the repository that has settings, else the one with its project skills."""
+        found = (each for each in reversed(self.projects) if os.path.lexists(_project_config(each)))
+        return next(found, None) or self.install_project
+
+    @property
+    def install_project(self) -> str:
+        """The folder into which project skills are installed: the nearest of the repository that has a lock or skills.
+
+        The root of the repository if none has. Without a repository, the current folder.
+        """
+        chain = self.projects or (self.folder,)
+        marked = (each for each in reversed(chain) if any(os.path.lexists(os.path.join(each, name)) for name in _OF_A_PROJECT))
+        return next(marked, chain[0])
+
+    @property
+    def locked_projects(self) -> tuple[str, ...]:
+        """The folders of the repository that have a lock and apply here, the nearest first."""
+        chain = self.projects or (self.folder,)
+        return tuple(each for each in reversed(chain) if os.path.lexists(os.path.join(each, "metier.lock")))
 
     @property
     def project_config_file(self) -> str:

@@ -92,6 +92,22 @@ class RecentRequests:
         ]
         return RequestTakeovers(requests=found[0], evals=found[1])
 
+    def by_loaded_skill(self) -> dict[str, list[str]]:
+        """Returns the last requests after which a skill was loaded, in any agent, by the name of that skill."""
+        found: dict[str, dict[str, None]] = {}
+        count = 0
+        if not self.transcripts.is_enabled:
+            return {}
+        for transcript in self.transcripts.read(since=time.time() - _PERIOD):
+            for load in transcript.loads:
+                asked = [one for one in transcript.requests if one.time <= load.time and is_ranked_request(one.text)]
+                if asked:
+                    found.setdefault(load.skill, {})[" ".join(asked[-1].text.split())] = None
+                    count += 1
+            if count >= _MOST:
+                break
+        return {skill: list(texts) for skill, texts in found.items()}
+
     def _requests(self, deadline: float) -> list[str]:
         found: dict[str, None] = {}
         if not self.transcripts.is_enabled:

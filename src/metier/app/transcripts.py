@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Transcripts"]
 
 T = TypeVar("T")
-_VERSION = 1
+_VERSION = 2
 _BATCH = 200
 _SHORTEST_ID = 4
 _SCHEMA = "create table transcript (path text, session text, state text, data text, primary key (path, session)) without rowid"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,14 +108,11 @@ def _file(app: App, *, project: bool) -> str:
     if not app.trusts(app.paths.project):
         # It would be written and then not read, which looks like a bug.
         raise RefusedError(
-            f"{app.paths.project} is not trusted, so its settings are not read", rule="trust", hint=_trust_hint(app)
+            f"{app.paths.project} is not trusted, so its settings are not read",
+            rule="trust",
+            hint=f"run `{app.trust_command(app.paths.project)}` first",
         )
     return app.paths.project_config_file
-
-
-def _trust_hint(app: App) -> str:
-    is_here = app.paths.project == app.folder
-    return "run `metier trust` first" if is_here else f"run `metier trust {shlex.quote(app.paths.project)}` first"
 
 
 def _changed(app: App, key: SettingKey, below: tuple[str, ...], file: str) -> Result:

@@ -16,7 +16,7 @@ from metier import __version__
 from metier.app import App
 from metier.catalog import Entry, Source, State
 from metier.errors import MetierError
-from metier.install import NPM_HINT, UV_HINT, Leftover, ScopeLevel, find_leftovers
+from metier.install import NPM_HINT, UV_HINT, Leftover, find_leftovers
 from metier.install import repair as repair_scope
 from metier.runtime import check_health, needed_variables
 from metier.sources import open_cache
@@ -168,13 +168,12 @@ def _own_registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
 
 
 def _repair(app: App) -> list[Leftover]:
-    return [left for level in ScopeLevel for left in repair_scope(app.installation.scope(level))]
+    return [left for store in app.installation.every_store() for left in repair_scope(store.scope)]
 
 
 def _installed(app: App) -> Iterator[DoctorCheck]:
     """Checks the locks, and finds leftovers of interrupted installations."""
-    for level in ScopeLevel:
-        store = app.installation.store(level)
+    for store in app.installation.every_store():
         for left in find_leftovers(store.scope):
             yield DoctorCheck("installed", "warning", f"{left.path}: {left.what}", "`metier doctor --repair` clears it")
         try:
@@ -266,8 +265,10 @@ def _missing(app: App, entry: Entry) -> tuple[str, ...]:
 
 
 def _project(app: App) -> DoctorCheck:
-    if app.is_trusted:
-        return DoctorCheck("project", "ok", f"{app.folder} is trusted")
+    folder = app.paths.install_project
+    if app.trusts(folder):
+        return DoctorCheck("project", "ok", f"{folder} is trusted")
     if any(entry.state is State.UNTRUSTED for entry in app.catalog.entries):
-        return DoctorCheck("project", "warning", f"{app.folder} has skills but is not trusted", "`metier trust` uses them")
-    return DoctorCheck("project", "ok", f"{app.folder} has no skills of its own")
+        hint = f"`{app.trust_command(folder)}` uses them"
+        return DoctorCheck("project", "warning", f"{folder} has skills but is not trusted", hint)
+    return DoctorCheck("project", "ok", f"{folder} has no skills of its own")

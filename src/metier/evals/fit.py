@@ -1,7 +1,8 @@
 """Proposals that make a library fit the list of skills of another agent.
 
-The measure is recall: the part of the requests of the skills' own trigger evals for which the local ranker puts the expected
-skill first, when it sees no more of each skill than the agent shows its model. A proposal never lowers it.
+The measure is recall: the part of the requests for which the local ranker puts the expected skill first, when it sees no more
+of each skill than the agent shows its model. The requests are those of the skills' own trigger evals, and those in transcripts
+after which the skill was loaded. A proposal never lowers it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from metier.hosts import HostListing, HostSkill
 from metier.selection import Selector
 from metier.values import dataclass, replace
+
+from .intervals import wilson_interval
 
 __all__ = ["FitPlan", "ShorterDescription", "propose_fit", "shorter_description"]
 
@@ -46,6 +49,11 @@ class FitPlan:
     @property
     def is_cut(self) -> bool:
         return _cuts(self.before)
+
+    @property
+    def intervals(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The 95 % intervals of the recall before and after."""
+        return wilson_interval(self.found_before, self.requests), wilson_interval(self.found_after, self.requests)
 
 
 def propose_fit(

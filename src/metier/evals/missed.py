@@ -29,6 +29,7 @@ _MISSING_SHARE = 0.5
 
 
 class MissReason(StrEnum):
+    FAILED = "load-failed"
     DISABLED = "disabled"
     FOR_USERS = "only-for-users"
     NAME_TAKEN = "name-taken"
@@ -151,6 +152,12 @@ def _missed(transcript: Transcript, request: UserRequest, match: Match, library:
 
 def _reason(entry: Entry, transcript: Transcript, request: UserRequest, *, is_visible: bool) -> tuple[MissReason, str]:
     agent = transcript.agent
+    failure = next((one for one in transcript.failed if one.skill == entry.name and one.time >= request.time), None)
+    if failure is not None:
+        return (
+            MissReason.FAILED,
+            f"the model asked for it, and the load failed in {agent}: {failure.error or 'no reason given'}",
+        )
     if not is_visible:
         return MissReason.NOT_VISIBLE, f"it is not in a folder that {agent} reads"
     if entry.offer.flags & OfferFlag.HIDDEN_FROM_MODEL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 
 from metier.values import dataclass, replace
 
@@ -15,6 +16,10 @@ _CODEX_HEAD = 310
 """Bytes of the text around Codex's table of skill folders."""
 _CODEX_FREE_TOKENS = 113
 """As much of that text and the table as does not count against the budget."""
+
+
+_COPILOT_FOLDERS = ("/.agents/skills", "/.github/skills", "/.claude/skills")
+"""The folders of a project in the order of its list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +99,15 @@ def render_listing(
     allocate = {
         Cut.NAMES_ONLY: _names_only,
         Cut.SHORTEN_FAIRLY: _shorten_fairly,
-        Cut.DROP_REST: _drop_rest,
+        Cut.NAME_REST: _name_rest,
         Cut.REFUSE: _refuse,
         Cut.NOTHING: _nothing,
     }[budget.cut]
     listed = allocate(budget, kept, limit)
     there = {id(one.skill) for one in listed}
     line = _LINES.get(budget.host, _xml)
-    lines = [line(one) for one in listed]
+    # Names after the list are not counted.
+    lines = [line(one) for one in listed if one.shown or budget.cut is not Cut.NAME_REST]
     return HostListing(
         host=budget.host, text="\n".join(line(_without_own_text(one)) for one in listed),
         listed=tuple(listed), hidden=tuple(hidden),
@@ -124,6 +130,13 @@ def _order(budget: ListingBudget, skills: Sequence[HostSkill], own_root: str) ->
             return [*_each_once([*users, *projects]), *own]
         case "codex":
             return [*own, *projects, *users]
+        case "github-copilot":
+            folders = [*_COPILOT_FOLDERS, ""]
+
+            def place(skill: HostSkill) -> int:
+                return next(at for at, folder in enumerate(folders) if skill.root.endswith(folder))
+
+            return [*_each_once([*sorted(projects, key=place), *users]), *own]
         case _:
             # The project's skill hides the user's of the same name.
             return [*own, *sorted(_each_once([*projects, *users]), key=lambda skill: skill.name)]
@@ -155,15 +168,11 @@ def _refuse(budget: ListingBudget, skills: Sequence[HostSkill], _limit: int) -> 
     ]
 
 
-def _drop_rest(budget: ListingBudget, skills: Sequence[HostSkill], limit: int) -> list[ListedSkill]:
-    listed: list[ListedSkill] = []
-    used = 0
-    for one in _nothing(budget, skills, limit):
-        used += len(_xml(one)) + 1
-        if used > limit:
-            break
-        listed.append(one)
-    return listed
+def _name_rest(budget: ListingBudget, skills: Sequence[HostSkill], limit: int) -> list[ListedSkill]:
+    listed = _nothing(budget, skills, limit)
+    costs = accumulate(len(_copilot(one)) + 1 for one in listed)
+    fitting = sum(cost <= limit for cost in costs)
+    return [one if place < fitting else replace(one, shown="") for place, one in enumerate(listed)]
 
 
 def _names_only(budget: ListingBudget, skills: Sequence[HostSkill], limit: int) -> list[ListedSkill]:
@@ -260,4 +269,12 @@ def _xml(one: ListedSkill) -> str:
     return f"  <skill>\n{inner}\n  </skill>"
 
 
-_LINES: dict[str, Callable[[ListedSkill], str]] = {"claude-code": _dash, "codex": _bullet}
+def _copilot(one: ListedSkill) -> str:
+    if not one.shown:
+        return one.skill.name
+    location = "builtin" if one.skill.own else "user" if one.skill.is_users else "project"
+    parts = (("name", one.skill.name), ("description", one.shown), ("location", location))
+    return "\n".join(("<skill>", *(f"  <{tag}>{text}</{tag}>" for tag, text in parts), "</skill>"))
+
+
+_LINES: dict[str, Callable[[ListedSkill], str]] = {"claude-code": _dash, "codex": _bullet, "github-copilot": _copilot}

@@ -1,7 +1,7 @@
 """The room that each agent has for its list of skills, and how it cuts a list that is too long.
 
-The rows of Claude Code, Codex, Gemini CLI and opencode were measured: the tests start these programs and compare. The others
-follow the source that is named. docs/budgets.md has this table for readers.
+The rows of Claude Code, Codex, Copilot, Gemini CLI and opencode were measured: the tests start these programs and compare. The
+others follow the source that is named. docs/budgets.md has this table for readers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Cut(StrEnum):
     """Descriptions are given away in order of use; a skill whose description does not fit is listed by name."""
     SHORTEN_FAIRLY = "shortened"
     """All descriptions get the same room, character by character; without any left, the last skills are dropped."""
-    DROP_REST = "dropped"
-    """The list ends before the first skill that does not fit."""
+    NAME_REST = "named"
+    """From the first skill that does not fit on, all are listed by name."""
     REFUSE = "refused"
     """A skill with a longer description cannot be added at all."""
 
@@ -105,8 +105,9 @@ LISTING_BUDGETS: dict[str, ListingBudget] = {
             own=(OwnSkill("customize-opencode", 386),), shows_hidden=True, setting="permission.skill",
         ),
         ListingBudget(
-            "github-copilot", Cut.DROP_REST, "0.0.409",
-            "not measured; github.com/github/copilot-cli issues 1464 and 2314", characters=15_000,
+            "github-copilot", Cut.NAME_REST, "1.0.102",
+            "measured; github.com/github/copilot-cli issues 1464 and 2314", characters=15_000,
+            own=(OwnSkill("customize-cloud-agent", 216), OwnSkill("github-pr-media", 329)), setting="disabledSkills",
         ),
         ListingBudget("cursor", Cut.NOTHING, "", "not measured; no limit was found"),
         ListingBudget(

@@ -1,6 +1,6 @@
 """The hooks by which other agents let a program add text to a prompt, and the skills that each of them can see.
 
-Each row follows the agent's documentation of November 2026; docs/router.md names the pages. The four agents that can be
+Each row follows the agent's documentation of November 2026; docs/router.md names the pages. The agents that can be
 installed from npm are also run by the tests.
 """
 
@@ -90,7 +90,7 @@ PROMPT_HOOKS: dict[str, PromptHook] = {
         ),
         PromptHook(
             "github-copilot", "~/.copilot/hooks/metier.json", ".github/hooks/metier.json", "userPromptSubmitted",
-            ("~/.claude/skills", "~/.agents/skills", "~/.copilot/skills"),
+            ("~/.agents/skills", "~/.copilot/skills"),
             (".claude/skills", ".agents/skills", ".github/skills"),
             "Load it with the skill tool (skill: {name}) before you start.",
         ),

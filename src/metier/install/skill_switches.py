@@ -5,6 +5,7 @@
 | claude-code | `skillOverrides` in settings.json | `user-invocable-only`: you can still type /name |
 | codex | `[[skills.config]]` in config.toml | `enabled = false`: not loaded |
 | gemini-cli | `skills.disabled` in settings.json | not loaded |
+| github-copilot | `disabledSkills` in settings.json | not loaded |
 | opencode | `permission.skill` in opencode.json | `deny`: not listed and not loadable |
 """
 
@@ -30,6 +31,7 @@ SWITCH_FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "claude-code": (("~/.claude/settings.json",), (".claude/settings.json", ".claude/settings.local.json")),
     "codex": (("~/.codex/config.toml",), ()),
     "gemini-cli": (("~/.gemini/settings.json",), (".gemini/settings.json",)),
+    "github-copilot": (("~/.copilot/settings.json",), ()),
     "opencode": (("~c/opencode/opencode.json", "~c/opencode/opencode.jsonc"), ("opencode.json", "opencode.jsonc")),
 }
 """The user's files, of which the first is written, and those of a project."""
@@ -93,6 +95,8 @@ def _with_switches(host: str, text: str, skills: Sequence[HostSkill]) -> str:
                 text = with_member(text, ("skillOverrides", skill.name), "user-invocable-only")
             case "gemini-cli":
                 text = with_item(text, ("skills", "disabled"), skill.name)
+            case "github-copilot":
+                text = with_item(text, ("disabledSkills",), skill.name)
             case _:
                 text = with_member(text, ("permission", "skill", skill.name), "deny")
     return text
@@ -136,9 +140,10 @@ def _words(host: str, document: Mapping[str, Json]) -> Iterable[tuple[str, str]]
             permission = document.get("permission")
             table = permission.get("skill") if isinstance(permission, dict) else None
             hiding = {"deny"}
-        case "gemini-cli":
+        case "gemini-cli" | "github-copilot":
             skills = document.get("skills")
-            names = skills.get("disabled") if isinstance(skills, dict) else None
+            disabled = skills.get("disabled") if isinstance(skills, dict) else None
+            names = document.get("disabledSkills") if host == "github-copilot" else disabled
             yield from ((name, "off") for name in (names if isinstance(names, list) else ()) if isinstance(name, str))
             return
         case _:

@@ -84,3 +84,10 @@ def test_a_new_skill_says_which_requests_it_takes(shell: Shell, skill: Path) -> 
     quiet = shell("skill", "install", str(rival), "--yes", "--target", "none", METIER_INSTALL_COMPARE_REQUESTS="false")
     assert "takes" not in quiet.err
     assert skill.exists()
+
+
+def test_fit_counts_the_requests_after_which_a_skill_was_loaded(shell: Shell, skill: Path) -> None:
+    data = shell("skill", "fit", "--agent", "claude-code", "--dry-run", "--json").data
+    assert data["requests_from"] == {"evals": 0, "transcripts": 1}
+    assert data["recall_before"][0] < data["found_before"] == 1
+    assert skill.exists()

@@ -32,6 +32,8 @@ def run_hook(words: list[str]) -> int:
         _answer(host, home)
     except Exception as error:  # an agent's prompt must not fail because of us
         _record_error(home, f"{type(error).__name__}: {error}")
+    # The interpreter restores the default handler while it ends, and a late signal would then be an error for the agent.
+    _set_timer(0)
     return 0
 
 
@@ -96,7 +98,13 @@ def _give_up_later() -> None:
     import signal
 
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    _set_timer(_SECONDS)
+
+
+def _set_timer(seconds: float) -> None:
+    import signal
+
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _record_error(home: str, text: str) -> None:

@@ -17,7 +17,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import one_line, plural
 from metier.errors import AmbiguousError, RefusedError, SkillNotFoundError, UsageError
-from metier.install import ScopeLevel, SkillStore, Verb, read_targets
+from metier.install import SkillStore, Verb, read_targets
 from metier.install import remove as remove_installed
 from metier.sources import BUNDLED, delete_skill_folder
 
@@ -130,7 +130,7 @@ def _uninstall(app: App, store: SkillStore, name: str, *, yes: bool, force: bool
     more = f" in {len(versions)} versions{more}" if len(versions) > 1 else more
     if not yes and not _confirm(name, f"Delete {folder} with {plural(files, 'file')}{more}?"):
         return _kept(data)
-    (outcome,) = app.remove(name, project=store.scope.level is ScopeLevel.PROJECT, force=force)
+    (outcome,) = app.remove(name, stores=[store], force=force)
     notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP and step.note)
     gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
     heir = outcome.lock.get(lock[name].name)

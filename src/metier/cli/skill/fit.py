@@ -36,15 +36,18 @@ def fit(app: App, *, choice: str, context: int | None, dry_run: bool, yes: bool)
     """Propose what to switch off, so that an agent's model sees the skills that you need.
 
     An agent has little room for its list of skills, and cuts a longer one (`metier prompt --as AGENT` shows it). The proposal
-    keeps the skills that the requests in their evals need: the local ranker answers each request with what the model would
-    see, before and after. Skills are switched off in the agent's own settings, after a question, and stay where they are.
-    Shorter descriptions are shown as a diff, only for skills that you wrote, and never written.
+    keeps the skills that requests need, those in their evals and those after which they were loaded in your sessions: the local
+    ranker answers each request with what the model would see, before and after. Skills are switched off in the agent's own
+    settings, after a question, and stay where they are. Shorter descriptions are shown as a diff, only for skills that you
+    wrote, and never written.
     """
     host = HOST_ALIASES.get(choice, choice)
     skills = app.host_listings.skills_of(host)
     installed = _installed(app)
+    evals, loaded = _requests(app, [skill for skill in skills if not skill.hidden])
+    counts = (sum(map(len, evals.values())), sum(map(len, loaded.values())))
     plan = propose_fit(
-        skills, {skill.file: _requests(skill) for skill in skills if not skill.hidden},
+        skills, {file: [*evals[file], *loaded[file]] for file in evals},
         lambda kept: app.host_listings.listing_of(host, kept, context=context),
         may_shorten=lambda skill: os.path.realpath(os.path.dirname(skill.file)) not in installed,
         most_description=LISTING_BUDGETS[host].most_description if host == "claude-ai" else 0,
@@ -52,23 +55,46 @@ def fit(app: App, *, choice: str, context: int | None, dry_run: bool, yes: bool)
     change = None
     if plan.off:
         change = plan_switch_off(host, plan.off, home=app.paths.user_home, environment=app.environment)
-    is_applied = False
-    if change is not None and not dry_run and (yes or _confirm(plan, change)):
-        apply_change(change, lock=app.paths.at("router", "hosts.lock"))
-        is_applied = True
+    is_applied = is_shown = False
+    if change is not None and not dry_run:
+        if not yes:
+            _require_terminal(plan)
+            for line in _lines(host, plan, change, Terminal.of(sys.stderr), counts, is_applied=False, context=context):
+                click.echo(line, err=True)
+            is_shown = True
+        if yes or _confirm(plan, change):
+            apply_change(change, lock=app.paths.at("router", "hosts.lock"))
+            is_applied = True
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        if not is_shown:
+            yield from _lines(host, plan, change, terminal, counts, is_applied=is_applied, context=context)
+        elif is_applied:
+            yield from _off_lines(host, plan.off, change, terminal, is_applied=True)
+        else:
+            yield "Nothing was changed"
+
     return Result(
-        data=_data(host, plan, change, is_applied=is_applied),
-        lines=lambda terminal: _lines(host, plan, change, terminal, is_applied=is_applied, context=context),
+        data=_data(host, plan, change, counts, is_applied=is_applied),
+        lines=lines,
         status=1 if change is not None and not is_applied and not dry_run else 0,
     )
 
 
-def _requests(skill: HostSkill) -> tuple[str, ...]:
+def _requests(app: App, skills: Sequence[HostSkill]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Returns the requests of each SKILL.md: those of its evals, and others after which it was loaded in an agent."""
+    evals = {skill.file: _eval_requests(skill) for skill in skills}
+    by_name = app.recent_requests.by_loaded_skill()
+    loaded = {skill.file: [text for text in by_name.get(skill.name, ()) if text not in evals[skill.file]] for skill in skills}
+    return evals, loaded
+
+
+def _eval_requests(skill: HostSkill) -> list[str]:
     try:
-        return tuple(query.text for query in read_queries(DiskFiles(os.path.dirname(skill.file))) if query.should_trigger)
+        return [query.text for query in read_queries(DiskFiles(os.path.dirname(skill.file))) if query.should_trigger]
     except (MetierError, OSError):
         # Missing, or broken, which `metier skill eval` reports.
-        return ()
+        return []
 
 
 def _installed(app: App) -> set[str]:
@@ -79,17 +105,23 @@ def _installed(app: App) -> set[str]:
     }
 
 
-def _confirm(plan: FitPlan, change: HostFileChange) -> bool:
+def _require_terminal(plan: FitPlan) -> None:
     if not sys.stdin.isatty():
         raise UsageError(
             f"switching off {plural(len(plan.off), 'skill')} needs confirmation", hint="add --yes, or --dry-run to see them"
         )
+
+
+def _confirm(plan: FitPlan, change: HostFileChange) -> bool:
     names = ", ".join(skill.name for skill in plan.off[:_MOST_SHOWN])
     more = f" and {len(plan.off) - _MOST_SHOWN:,} more" if len(plan.off) > _MOST_SHOWN else ""
     return click.confirm(one_line(f"Switch off {names}{more} in {change.file}?"), err=True)
 
 
-def _data(host: str, plan: FitPlan, change: HostFileChange | None, *, is_applied: bool) -> dict[str, object]:
+def _data(
+    host: str, plan: FitPlan, change: HostFileChange | None, counts: tuple[int, int], *, is_applied: bool
+) -> dict[str, object]:
+    before, after = plan.intervals
     return {
         "agent": host,
         "limit": plan.before.limit or None,
@@ -100,8 +132,11 @@ def _data(host: str, plan: FitPlan, change: HostFileChange | None, *, is_applied
             "left_out": len(plan.before.left_out),
         },
         "requests": plan.requests,
+        "requests_from": {"evals": counts[0], "transcripts": counts[1]},
         "found_before": plan.found_before,
         "found_after": plan.found_after,
+        "recall_before": [round(limit, 3) for limit in before] if plan.requests else None,
+        "recall_after": [round(limit, 3) for limit in after] if plan.requests else None,
         "off": [skill.name for skill in plan.off],
         "shorter": [{"name": one.skill.name, "description": one.text} for one in plan.shorter],
         "file": change.file if change else None,
@@ -110,8 +145,9 @@ def _data(host: str, plan: FitPlan, change: HostFileChange | None, *, is_applied
 
 
 def _lines(
-    host: str, plan: FitPlan, change: HostFileChange | None, terminal: Terminal, *, is_applied: bool, context: int | None
-) -> Iterator[str]:
+    host: str, plan: FitPlan, change: HostFileChange | None, terminal: Terminal, counts: tuple[int, int], *,
+    is_applied: bool, context: int | None,
+) -> Iterator[str]:  # fmt: skip
     yield f"{terminal.paint(host, 'bold')}: {budget_text(LISTING_BUDGETS[host], context)}"
     if not plan.is_cut:
         yield f"All of {plural(len(plan.before.whole), 'skill')} are shown in full; there is nothing to do"
@@ -120,13 +156,16 @@ def _lines(
     cuts = ", ".join(f"{len(names):,} {part}" for part, names in parts.items() if names)
     yield f"Now: {len(plan.before.whole):,} in full, {cuts}"
     if not plan.requests:
-        yield "None of these skills has trigger evals, so nothing shows which ones you need; nothing is switched off"
+        yield "None of these skills has trigger evals or was loaded in a session, so nothing shows which ones you need;"
+        yield "nothing is switched off"
         yield "`metier skill eval NAME --init` writes a starter"
     else:
+        before, after = (f"95 % interval {low:.0%} to {high:.0%}" for low, high in plan.intervals)
         yield (
-            f"Requests that find their skill: {plan.found_before:,} of {plan.requests:,} now, "
-            f"{plan.found_after:,} with the proposal"
+            f"Requests that find their skill: {plan.found_before:,} of {plan.requests:,} now ({before}), "
+            f"{plan.found_after:,} with the proposal ({after})"
         )
+        yield f"The requests are {counts[0]:,} of evals and {counts[1]:,} of your sessions"
     if plan.off:
         yield from _off_lines(host, plan.off, change, terminal, is_applied=is_applied)
     elif plan.requests:

@@ -14,7 +14,7 @@ from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import UsageError
-from metier.install import Access, Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, list_source
+from metier.install import Access, Fetched, InstallMode, InstallOptions, InstallResult, ScopeLevel, SkillStore, list_source
 from metier.spec import is_name
 from metier.values import replace
 
@@ -26,6 +26,7 @@ from .install_common import (
     entry_row,
     fetch_progress,
     prepare_after,
+    project_phrase,
     result_row,
     saved_lines,
     scope_options,
@@ -165,7 +166,7 @@ def _plugin_title(row: dict[str, Any]) -> str:  # Any: a row of the listing
 
 
 def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Result:
-    store = app.installation.store(result.scope.level)
+    store, where = SkillStore(result.scope), project_phrase(app, result.scope)
     rows = [entry_row(result.lock[name], store) for name in result.names]
     data = {
         "scope": result.scope.level,
@@ -181,15 +182,17 @@ def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Resu
             yield from step_lines(result, terminal, app.paths.user_home)
         yield from saved_lines(result, app.paths.user_home)
         if result.declined:
-            yield terminal.paint("Nothing was installed", "dim")
+            yield terminal.paint(f"Nothing was installed{where}", "dim")
             return
         if not result.done:
-            yield terminal.paint("Dry run: nothing was changed", "dim")
+            yield terminal.paint(f"Dry run: nothing was changed{where}", "dim")
             return
         changed = len(result.changed)
         agents = sorted({target for name in result.changed for target in result.lock[name].targets})
         seen = f" for {', '.join(agents)}" if agents else ""
-        yield terminal.paint(f"Installed {plural(changed, 'skill')}{seen}; {len(rows) - changed} already up to date", "dim")
+        yield terminal.paint(
+            f"Installed {plural(changed, 'skill')}{where}{seen}; {len(rows) - changed} already up to date", "dim"
+        )
 
     notes = (*map(one_line, result.notes), *(takeover_notes(app, result.changed) if result.done else ()))
     return Result(data=data, lines=lines, notes=notes, status=6 if result.has_conflicts else 0)

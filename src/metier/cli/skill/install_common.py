@@ -21,9 +21,11 @@ from metier.install import (
     FetchProgress,
     FetchStage,
     InstallResult,
+    InstallScope,
     InstallStep,
     LockEntry,
     Progress,
+    ScopeLevel,
     SkillStore,
     Verb,
     group_by_store,
@@ -42,6 +44,7 @@ __all__ = [
     "grouped_stores",
     "pause_progress",
     "prepare_after",
+    "project_phrase",
     "result_row",
     "saved_lines",
     "scope_options",
@@ -159,6 +162,15 @@ def step_lines(result: InstallResult, terminal: Terminal, home: str) -> Iterator
         yield f"{terminal.paint(sign, style)} {step.verb:<8} {name}  {one_line(where + note)}"
 
 
+def project_phrase(app: App, *scopes: InstallScope) -> str:
+    """Names the projects, if one of them is not the current folder but was found above it; else empty."""
+    roots = [scope.root for scope in scopes if scope.level is ScopeLevel.PROJECT]
+    if all(root == app.folder for root in roots):
+        return ""
+    names = ", ".join(one_line(shorten(root, app.paths.user_home)) for root in roots)
+    return f" in the project{'s' if len(roots) > 1 else ''} {names}"
+
+
 def saved_lines(result: InstallResult, home: str) -> Iterator[str]:
     for source, kept in result.saved:
         yield one_line(f"Kept {shorten(source, home)} as {shorten(kept, home)}")
@@ -256,7 +268,7 @@ def prepare_after(
     """Prepares the packages of what was installed, if the user allows it. Returns them, and notes about the rest."""
     if not result.done or result.declined:
         return [], []
-    store = app.installation.store(result.scope.level)
+    store = SkillStore(result.scope)
     if not any(_declares_packages(app, store, result, name) for name in result.names or result.changed):
         return [], []
     # Imported here: most skills declare no packages, and this needs what runs scripts.

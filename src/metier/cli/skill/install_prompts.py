@@ -66,8 +66,8 @@ class InstallQuestions:
     _asked: bool = field(default=False)
 
     def ask_scope(self) -> bool:
-        """Asks whether the skills are for this project only, if the current folder looks like one."""
-        folder, home = self.app.folder, self.app.paths.user_home
+        """Asks whether the skills are for this project only, if the current folder is in one."""
+        folder, home = self.app.paths.install_project, self.app.paths.user_home
         marks = (os.path.join(folder, name) for name in _PROJECT_MARKS)
         if os.path.realpath(folder) == os.path.realpath(home) or not any(map(os.path.exists, marks)):
             return False

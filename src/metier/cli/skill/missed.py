@@ -19,7 +19,6 @@ from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, plural, shorten, truncate
 from metier.errors import NotFoundError, RefusedError, UnavailableError, UsageError
 from metier.evals import SURE_FIT, MissedReport, MissedRequest, add_queries, find_missed
-from metier.install import ScopeLevel
 from metier.sources import refuse_bundled
 
 __all__ = ["missed"]
@@ -138,8 +137,9 @@ def _check_writable(folder: str, installed: frozenset[str], *, edit_installed: b
 
 
 def _installed_folders(app: App) -> frozenset[str]:
-    stores = [app.installation.store(level) for level in ScopeLevel]
-    placed = [place for store in stores if store.exists for place in store.place_all(store.lock()).values()]
+    placed = [
+        place for store in app.installation.every_store() if store.exists for place in store.place_all(store.lock()).values()
+    ]
     return frozenset(os.path.realpath(path) for place in placed for path in place.paths)
 
 

@@ -48,10 +48,11 @@ def sync(app: App, *, dry_run: bool, agents_md: bool, project: bool, user: bool)
 
 def _write_agents_md(app: App, *, dry_run: bool) -> AgentsMd:
     # Only skills in the project: other people share the file, and do not have this user's folders.
-    inside = app.folder + os.sep
+    project = app.paths.install_project
+    inside = project + os.sep
     skills = [
-        (entry.name, entry.description, os.path.relpath(entry.location, app.folder))
+        (entry.name, entry.description, os.path.relpath(entry.location, project))
         for entry in app.catalog.entries
         if entry.is_for_models and entry.folder.startswith(inside)
     ]
-    return write_agents_md(app.folder, skills, lock_file=app.paths.cache("agents-md"), dry_run=dry_run)
+    return write_agents_md(project, skills, lock_file=app.paths.cache("agents-md"), dry_run=dry_run)

@@ -23,6 +23,7 @@ from .install_common import (
     explain_not_installed,
     fetch_progress,
     prepare_after,
+    project_phrase,
     result_row,
     saved_lines,
     scope_options,
@@ -121,7 +122,8 @@ def _result(app: App, updated: Sequence[_Updated], *, dry_run: bool) -> Result:
         newer = sum(row["newer"] for row in rows)
         verb = "Would update" if dry_run else "Updated"
         current = sum(not (row["newer"] or row["problem"] or row["conflicts"]) for row in rows)
-        yield terminal.paint(f"{verb} {plural(newer, 'skill')}; {current} already up to date; {failed} failed", "dim")
+        where = project_phrase(app, *(store.scope for store, _, _ in updated))
+        yield terminal.paint(f"{verb} {plural(newer, 'skill')}{where}; {current} already up to date; {failed} failed", "dim")
         if conflicts and not dry_run:
             yield _next_step(conflicts)
 

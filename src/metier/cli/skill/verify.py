@@ -14,7 +14,7 @@ from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import LockCondition
 from metier.install import verify as verify_store
 
-from .install_common import entry_row, grouped_stores, scope_options
+from .install_common import entry_row, grouped_stores, project_phrase, scope_options
 
 __all__ = ["verify"]
 
@@ -43,8 +43,9 @@ def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Re
             name = terminal.paint(one_line(verdict.entry.name), "bold")
             yield f"{sign} {name}: {verdict.condition}  {one_line(verdict.folder)}"
             yield from (f"    {one_line(detail)}" for detail in verdict.details)
+        where = project_phrase(app, *(store.scope for store, _ in stores))
         differ = "1 differs" if len(bad) == 1 else f"{len(bad)} differ"
-        yield terminal.paint(f"Verified {plural(len(found), 'skill')}; {differ} from the lock", "dim")
+        yield terminal.paint(f"Verified {plural(len(found), 'skill')}{where}; {differ} from the lock", "dim")
 
     notes = tuple(f"an installation in {root} was interrupted; `metier doctor --repair` finishes it" for root in interrupted)
     return Result(data={"skills": rows, "ok": not bad}, lines=lines, status=1 if bad or interrupted else 0, notes=notes)

@@ -19,7 +19,7 @@ from metier.catalog import Entry
 from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.hosts import HeadlessAgent
 from metier.runtime import printable
-from metier.runtime.sandbox import ConfinedProgram, namespace_problem, readable_of
+from metier.runtime.sandbox import ConfinedProgram, namespace_problem, readable_of, system_call_filter
 from metier.sources import DiskFiles, find_command, replace_bytes
 from metier.spec import OwnFiles
 from metier.values import dataclass
@@ -114,13 +114,26 @@ class AgentRunner:
             "TERM": "dumb", "NO_COLOR": "1", "TZ": "UTC", **self.agent.variables(url),
         }  # fmt: skip
         if not self.sandbox:
-            return await _finish(words, place.project, environment, stop, self.seconds)
+            return await _finish(words, place.project, environment, stop, self.seconds, stdin=asyncio.subprocess.DEVNULL)
         confined = ConfinedProgram(
             words=words, home=place.home, folder=f"{_HOME}/project", socket=place.socket, port=_PORT, environment=environment,
             readable=readable_of(self.program, also=[os.path.realpath(self.node)] if self.node else []),
             files={f"/etc/{name}": os.path.join(place.folder, name) for name in _ETC},
         )  # fmt: skip
-        return await _finish(confined.command(), "/", {}, stop, self.seconds)
+        with contextlib.ExitStack() as opened:
+            rules, descriptor = system_call_filter(), None
+            if rules:
+                file = opened.enter_context(tempfile.TemporaryFile())
+                file.write(rules)
+                file.seek(0)
+                descriptor = file.fileno()
+            # The other end stays with us, and closes when metier ends in any way.
+            inner, outer = os.pipe()
+            opened.callback(os.close, inner)
+            opened.callback(os.close, outer)
+            words = tuple(confined.command(filter_descriptor=descriptor))
+            passed = () if descriptor is None else (descriptor,)
+            return await _finish(words, "/", {}, stop, self.seconds, stdin=inner, passed=passed)
 
 
 class _Stop:
@@ -219,13 +232,14 @@ def _scope(host: str, skills: Sequence[Entry]) -> str:
 
 
 async def _finish(
-    words: Sequence[str], folder: str, environment: Mapping[str, str], stop: _Stop, seconds: float
-) -> tuple[int | None, str, str]:
+    words: Sequence[str], folder: str, environment: Mapping[str, str], stop: _Stop, seconds: float, *, stdin: int,
+    passed: Sequence[int] = (),
+) -> tuple[int | None, str, str]:  # fmt: skip
     """Runs a process to its end. Returns its exit code, None if it was stopped, and what it printed."""
     # Files and not pipes: a process that outlives the program for a moment would keep a pipe open.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = await asyncio.create_subprocess_exec(
-            *words, cwd=folder, env=dict(environment), stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=err,
+            *words, cwd=folder, env=dict(environment), stdin=stdin, stdout=out, stderr=err, pass_fds=passed,
             start_new_session=True,
         )  # fmt: skip
         ends = asyncio.create_task(process.wait())

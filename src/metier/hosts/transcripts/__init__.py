@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .events import (
         BadRecord,
+        FailedLoad,
         LoadedBy,
         ModelText,
         SessionFacts,
@@ -32,6 +33,7 @@ __all__ = [
     "TRANSCRIPT_AGENTS",
     "AgentSessions",
     "BadRecord",
+    "FailedLoad",
     "LoadedBy",
     "ModelText",
     "SessionFacts",
@@ -60,6 +62,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
         {
             "metier.hosts.transcripts.events": (
                 "BadRecord",
+                "FailedLoad",
                 "LoadedBy",
                 "ModelText",
                 "SessionFacts",

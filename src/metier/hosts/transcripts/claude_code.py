@@ -10,6 +10,7 @@ from metier.spec import estimate_tokens
 
 from .events import (
     BadRecord,
+    FailedLoad,
     LoadedBy,
     ModelText,
     SessionFacts,
@@ -24,6 +25,7 @@ from .events import (
 from .records import (
     Record,
     dict_at,
+    error_line,
     list_at,
     name_in,
     number_at,
@@ -114,7 +116,10 @@ class ClaudeCodeReader:
         tool, given, time = self._open.pop(call)
         failed = block.get("is_error") is True
         if tool == "Skill":
-            if not failed and (skill := name_in(text_at(given, "skill", "command"))):
+            skill = name_in(text_at(given, "skill", "command"))
+            if skill and failed:
+                yield FailedLoad(time, skill, error_line(text_of_blocks(block.get("content"))))
+            elif skill:
                 self._loading[call] = (skill, time)
             return
         yield from _step(tool, given, time, failed=failed)

@@ -11,6 +11,7 @@ from metier.spec import estimate_tokens
 
 from .events import (
     BadRecord,
+    FailedLoad,
     LoadedBy,
     ModelText,
     SessionFacts,
@@ -25,6 +26,7 @@ from .events import (
 from .records import (
     Record,
     dict_at,
+    error_line,
     list_at,
     name_in,
     number_at,
@@ -85,8 +87,11 @@ class CodexReader:
         code = _EXIT_CODE.search(output[:2_000])
         failed = code is not None and code[1] != "0"
         yield from _steps(call, time, failed=failed)
-        for name in skills_read_by(_command(call)) if not failed else ():
-            yield SkillLoad(time, name, LoadedBy.FILE, estimate_tokens(output))
+        for name in skills_read_by(_command(call)):
+            if failed:
+                yield FailedLoad(time, name, error_line(output.rpartition("Output:")[2]))
+            else:
+                yield SkillLoad(time, name, LoadedBy.FILE, estimate_tokens(output))
 
 
 def _message(payload: Record, time: float) -> Iterator[TranscriptEvent]:

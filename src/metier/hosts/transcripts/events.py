@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 __all__ = [
     "BadRecord",
+    "FailedLoad",
     "LoadedBy",
     "ModelText",
     "SessionFacts",
@@ -56,6 +57,15 @@ class SkillLoad(NamedTuple):
     """Estimated, of the instructions that the model received; 0 if the transcript does not hold them."""
 
 
+class FailedLoad(NamedTuple):
+    """The model asked for a skill, and the agent did not load it."""
+
+    time: float
+    skill: str
+    error: str
+    """The first line of what the agent answered."""
+
+
 class SkillListing(NamedTuple):
     """The names of the skills that the agent showed its model."""
 
@@ -89,4 +99,6 @@ class BadRecord(NamedTuple):
     reason: str
 
 
-TranscriptEvent = SessionFacts | UserRequest | SkillLoad | SkillListing | ToolStep | ModelText | TokenCount | BadRecord
+TranscriptEvent = (
+    SessionFacts | UserRequest | SkillLoad | FailedLoad | SkillListing | ToolStep | ModelText | TokenCount | BadRecord
+)

@@ -12,6 +12,7 @@ from metier.spec import estimate_tokens
 
 from .events import (
     BadRecord,
+    FailedLoad,
     LoadedBy,
     ModelText,
     SessionFacts,
@@ -25,6 +26,7 @@ from .events import (
 from .records import (
     Record,
     dict_at,
+    error_line,
     list_at,
     name_in,
     number_at,
@@ -84,8 +86,11 @@ def _call(call: Record, time: float) -> Iterator[TranscriptEvent]:
     given, failed = dict_at(call, "args"), call.get("status") not in (None, "success")
     command, path = text_at(given, "command"), text_at(given, "file_path", "absolute_path")
     match call.get("name"):
-        case "activate_skill" if not failed and (skill := name_in(text_at(given, "name"))):
-            yield SkillLoad(time, skill, LoadedBy.MODEL, estimate_tokens(_output(call)))
+        case "activate_skill" if skill := name_in(text_at(given, "name")):
+            if failed:
+                yield FailedLoad(time, skill, error_line(_output(call)))
+            else:
+                yield SkillLoad(time, skill, LoadedBy.MODEL, estimate_tokens(_output(call)))
         case "run_shell_command" if command:
             yield ToolStep(time, StepKind.COMMAND, command, failed)
         case "write_file" | "replace" if path:
@@ -103,4 +108,4 @@ def _without_hooks(text: str) -> str:
 
 def _output(call: Record) -> str:
     parts = [dict_at(part, "functionResponse", "response") for part in list_at(call, "result")]
-    return "\n".join(text_at(part, "output") for part in parts)
+    return "\n".join(text_at(part, "output", "error") for part in parts)

@@ -13,6 +13,7 @@ from metier.spec import estimate_tokens
 
 from .events import (
     BadRecord,
+    FailedLoad,
     LoadedBy,
     ModelText,
     SessionFacts,
@@ -23,7 +24,7 @@ from .events import (
     TranscriptEvent,
     UserRequest,
 )
-from .records import Record, dict_at, name_in, number_at, skills_read_by, text_at, time_at, user_text
+from .records import Record, dict_at, error_line, name_in, number_at, skills_read_by, text_at, time_at, user_text
 
 __all__ = ["find_sessions", "session_events"]
 
@@ -100,8 +101,11 @@ def _part(part: Record, time: float) -> Iterator[TranscriptEvent]:
     time = time_at(dict_at(state, "time"), "start") or time
     command, path = text_at(given, "command"), text_at(given, "filePath", "path")
     match part.get("tool"):
-        case "skill" if not failed and (skill := name_in(text_at(given, "name"))):
-            yield SkillLoad(time, skill, LoadedBy.MODEL, estimate_tokens(output))
+        case "skill" if skill := name_in(text_at(given, "name")):
+            if failed:
+                yield FailedLoad(time, skill, error_line(text_at(state, "error")))
+            else:
+                yield SkillLoad(time, skill, LoadedBy.MODEL, estimate_tokens(output))
         case "bash" if command:
             code = dict_at(state, "metadata").get("exit")
             yield ToolStep(time, StepKind.COMMAND, command, failed or code not in (None, 0))

@@ -21,6 +21,7 @@ from .events import BadRecord
 __all__ = [
     "Record",
     "dict_at",
+    "error_line",
     "list_at",
     "name_in",
     "number_at",
@@ -36,6 +37,8 @@ __all__ = [
 Record = dict[str, Any]  # Any: JSON
 _LONGEST_LINE = 8 << 20
 _LONGEST_REQUEST = 8_000
+_LONGEST_ERROR = 120
+_TAG = re.compile(r"</?[a-z_]+>")
 _LAST_TIME = 32_503_680_000
 """The year 3000: a later time is a mistake, and not every calendar function takes it."""
 # One repeated part after each separator, so that a hostile command costs no more than its length.
@@ -132,6 +135,12 @@ def name_in(text: str) -> str:
     """Returns a skill's name without its plugin's, as in `plugin:name`; empty if it is not a name."""
     name = text.strip().rpartition(":")[2]
     return name if is_name(name) else ""
+
+
+def error_line(text: str) -> str:
+    """Returns the first line of an agent's error, shortened and without its tags."""
+    lines = (line.strip() for line in _TAG.sub("", text[:_LONGEST_REQUEST]).splitlines())
+    return next(filter(None, lines), "")[:_LONGEST_ERROR]
 
 
 def skills_read_by(command: str) -> list[str]:

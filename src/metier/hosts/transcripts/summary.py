@@ -10,6 +10,7 @@ from metier.values import dataclass
 
 from .events import (
     BadRecord,
+    FailedLoad,
     LoadedBy,
     SessionFacts,
     SkillListing,
@@ -37,6 +38,7 @@ class Transcript:
     end: float = 0.0
     requests: tuple[UserRequest, ...] = ()
     loads: tuple[SkillLoad, ...] = ()
+    failed: tuple[FailedLoad, ...] = ()
     shown: tuple[str, ...] | None = None
     """The skills that the agent showed its model; None if the transcript does not say."""
     input_tokens: int = 0
@@ -47,17 +49,18 @@ class Transcript:
 
     def data(self) -> list[Any]:  # Any: JSON
         return [
-            self.agent, self.id, self.folder, self.start, self.end, self.requests, self.loads, self.shown,
+            self.agent, self.id, self.folder, self.start, self.end, self.requests, self.loads, self.failed, self.shown,
             self.input_tokens, self.output_tokens, self.commands, self.skipped,
         ]  # fmt: skip
 
     @classmethod
     def from_data(cls, row: list[Any]) -> Self:  # Any: JSON
         """Raises ValueError, TypeError or IndexError if the row is of another version."""
-        agent, key, folder, start, end, requests, loads, shown, given, answered, commands, skipped = row
+        agent, key, folder, start, end, requests, loads, failed, shown, given, answered, commands, skipped = row
         return cls(
             agent=agent, id=key, folder=folder, start=start, end=end, requests=tuple(UserRequest(*one) for one in requests),
             loads=tuple(SkillLoad(one[0], one[1], LoadedBy(one[2]), one[3]) for one in loads),
+            failed=tuple(FailedLoad(*one) for one in failed),
             shown=None if shown is None else tuple(shown), input_tokens=given, output_tokens=answered, commands=commands,
             skipped=skipped,
         )  # fmt: skip
@@ -68,6 +71,7 @@ def summarize_transcript(file: TranscriptFile, events: Iterable[TranscriptEvent]
     facts = SessionFacts()
     requests: list[UserRequest] = []
     loads: list[SkillLoad] = []
+    failed: list[FailedLoad] = []
     shown: tuple[str, ...] | None = None
     given = answered = commands = skipped = 0
     end = 0.0
@@ -80,6 +84,8 @@ def summarize_transcript(file: TranscriptFile, events: Iterable[TranscriptEvent]
                 requests.append(event)
             case SkillLoad() if len(loads) < _MOST_KEPT:
                 loads.append(event)
+            case FailedLoad() if len(failed) < _MOST_KEPT:
+                failed.append(event)
             case SkillListing():
                 shown = tuple(dict.fromkeys((*(shown or ()), *event.names)))[:_MOST_KEPT]
             case TokenCount():
@@ -91,6 +97,6 @@ def summarize_transcript(file: TranscriptFile, events: Iterable[TranscriptEvent]
     name = os.path.basename(file.path).removesuffix(".jsonl")
     return Transcript(
         agent=file.agent, id=facts.id or file.session or name, folder=facts.folder, start=facts.time or file.changed,
-        end=end or file.changed, requests=tuple(requests), loads=tuple(loads), shown=shown, input_tokens=given,
-        output_tokens=answered, commands=commands, skipped=skipped,
+        end=end or file.changed, requests=tuple(requests), loads=tuple(loads), failed=tuple(failed),
+        shown=shown, input_tokens=given, output_tokens=answered, commands=commands, skipped=skipped,
     )  # fmt: skip

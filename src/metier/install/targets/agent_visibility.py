@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from metier.hosts import HOSTS, detect_hosts
 
@@ -13,12 +13,12 @@ __all__ = ["AgentVisibility"]
 class AgentVisibility:
     """Reads the folders once; each question then costs two dictionary lookups."""
 
-    def __init__(self, home: str, project: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, home: str, projects: Sequence[str], environment: Mapping[str, str]) -> None:
         markers = (host.marker_folder(home, environment) for host in HOSTS.values())
         self.markers = tuple(dict.fromkeys(marker for marker in markers if marker))
         """Folders whose existence decides which hosts are installed."""
         names = detect_hosts(home, environment)
-        pairs = [(name, folder) for name in names for folder in _folders(name, home, project, environment)]
+        pairs = [(name, folder) for name in names for folder in _folders(name, home, projects, environment)]
         self.folders = tuple(dict.fromkeys(folder for _, folder in pairs))
         """Every folder in which one of the installed hosts looks."""
         self._readers: dict[str, list[str]] = {}
@@ -38,9 +38,9 @@ class AgentVisibility:
         return tuple(sorted({*direct, *linked})) if direct or linked else ()
 
 
-def _folders(name: str, home: str, project: str, environment: Mapping[str, str]) -> Iterator[str]:
+def _folders(name: str, home: str, projects: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
     host = HOSTS[name]
-    yield host.project_folder(project)
+    yield from map(host.project_folder, projects)
     user = host.user_folder(home, environment)
     if user:
         yield user

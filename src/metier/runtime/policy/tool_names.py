@@ -49,19 +49,19 @@ class ToolNames:
 
 TOOL_NAMES: tuple[ToolNames, ...] = (
     ToolNames(
-        kind=ToolKind.LIST, ours="list_files", claude="Glob LS", codex="list_dir",
+        kind=ToolKind.LIST, ours="list_files", claude="Glob LS",
         copilot="glob file_search list_dir copilot_findFiles copilot_listDirectory", gemini="glob list_directory",
         cursor="Glob LS list_dir file_search", opencode="glob list", others="list_directory find_files",
     ),
     ToolNames(
-        kind=ToolKind.READ, ours="read_file", claude="Read NotebookRead", codex="read_file view_image",
+        kind=ToolKind.READ, ours="read_file", claude="Read NotebookRead", codex="view_image",
         copilot="read view read_file copilot_readFile", gemini="read_file read_many_files", cursor="Read read_file",
         opencode="read", others="cat open_file read_text_file readFile",
     ),
     ToolNames(
-        kind=ToolKind.SEARCH, ours="search_files", claude="Grep", codex="grep_files",
+        kind=ToolKind.SEARCH, ours="search_files", claude="Grep",
         copilot="search grep grep_search copilot_findTextInFiles", gemini="search_file_content grep_search",
-        cursor="Grep grep_search codebase_search", opencode="grep", others="ripgrep searchFiles",
+        cursor="Grep grep_search codebase_search", opencode="grep", others="ripgrep searchFiles grep_files",
     ),
     ToolNames(
         kind=ToolKind.WRITE, ours="write_file", claude="Write", copilot="create create_file copilot_createFile",

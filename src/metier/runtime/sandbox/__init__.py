@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from .isolation import Guard, Isolation, IsolationLevel
     from .plan import SandboxFeatures
     from .probe import ProbeResult, detect_features, probe_level
-    from .program import ConfinedProgram, namespace_problem, readable_of
+    from .program import ConfinedProgram, namespace_problem, readable_of, system_call_filter
 
 _EXPORTS = {
     "metier.runtime.sandbox.isolation": ("Guard", "Isolation", "IsolationLevel"),
     "metier.runtime.sandbox.plan": ("SandboxFeatures",),
     "metier.runtime.sandbox.probe": ("ProbeResult", "detect_features", "probe_level"),
-    "metier.runtime.sandbox.program": ("ConfinedProgram", "namespace_problem", "readable_of"),
+    "metier.runtime.sandbox.program": ("ConfinedProgram", "namespace_problem", "readable_of", "system_call_filter"),
 }
 __all__ = [
     "ConfinedProgram",
@@ -31,6 +31,7 @@ __all__ = [
     "namespace_problem",
     "probe_level",
     "readable_of",
+    "system_call_filter",
 ]
 
 if not TYPE_CHECKING:  # a type checker reads the imports above and finds a misspelled name

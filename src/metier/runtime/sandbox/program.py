@@ -1,7 +1,10 @@
 """A whole program in a namespace: its own root and no network but one Unix socket, which it reaches as a port of loopback.
 
 Scripts of skills run in the supervisor, with limits of memory and processes. A program such as another agent needs
-gigabytes of address space and hundreds of threads, so only time, files and the network are limited here.
+gigabytes of address space and hundreds of threads, so only time, files, system calls and the network are limited here.
+
+It ends with metier: bubblewrap asks the kernel for a signal, and the relay ends when its standard input does, which also holds
+if metier was killed before bubblewrap could ask.
 """
 
 from __future__ import annotations
@@ -17,16 +20,10 @@ from metier.values import dataclass, field
 from . import bubblewrap, system
 from .isolation import IsolationLevel
 from .probe import detect_features, probe_level
+from .seccomp import FilterOptions, filter_program, this_architecture
 
-__all__ = ["HOLDS", "MISSING", "ConfinedProgram", "namespace_problem", "readable_of"]
+__all__ = ["ConfinedProgram", "namespace_problem", "readable_of", "system_call_filter"]
 
-HOLDS = (
-    "home and other files hidden", "everything but its own home read-only", "no network but the model's server",
-    "other processes hidden", "its processes end with the run", "clean environment",
-)  # fmt: skip
-"""The protections of a confined program."""
-MISSING = ("limits of memory, processes and disk", "system call filter", "a certain end if metier itself is killed")
-"""Protections that a script has in the sandbox, and a program has not."""
 _RELAY = str(Path(__file__).with_name("relay.py"))
 
 
@@ -47,14 +44,19 @@ class ConfinedProgram:
     """More files that it can read: the path inside, and the file that is shown there."""
     inner_home: str = "/home/user"
 
-    def command(self) -> list[str]:
-        """Returns the command line that starts it. The caller gives it an empty environment."""
+    def command(self, *, filter_descriptor: int | None) -> list[str]:
+        """Returns the command line that starts it. The caller gives it an empty environment.
+
+        `filter_descriptor` is open on what `system_call_filter` returns. Standard input is a pipe that the caller holds open
+        as long as the program may run.
+        """
         bwrap = bubblewrap.find()
         if bwrap is None:
             raise UnavailableError("there is no bubblewrap on this machine", hint=bubblewrap.FIX)
         python = os.path.realpath(sys.executable)
         words = [bwrap, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv"]
         words += ["--uid", "1000", "--gid", "1000", "--hostname", "eval", "--cap-drop", "ALL"]
+        words += ["--seccomp", str(filter_descriptor)] if filter_descriptor is not None else []
         words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108  the sandbox's own
         base = system.readable()
         links = system.system_links(base)
@@ -72,6 +74,12 @@ class ConfinedProgram:
             words += ["--setenv", name, value]
         words += ["--chdir", self.folder, "--", python, "-I", "-S", _RELAY, str(self.port), "/run/model"]
         return [*words, *self.words]
+
+
+def system_call_filter() -> bytes:
+    """Returns the filter of a confined program; empty if there is none for this processor."""
+    architecture = this_architecture()
+    return filter_program(FilterOptions(internet=True, unix=True), architecture) if architecture else b""
 
 
 def namespace_problem() -> str:

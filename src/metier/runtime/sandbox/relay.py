@@ -1,5 +1,7 @@
 """Runs inside a sandbox without a network: starts a program, and carries its connections to one Unix socket outside.
 
+Standard input is a pipe from metier. At its end this process ends, and the sandbox with all processes in it.
+
 python -I -S relay.py PORT SOCKET PROGRAM [WORD...]
 
 Only the standard library is imported, because the interpreter has nothing else there.
@@ -8,6 +10,7 @@ Only the standard library is imported, because the interpreter has nothing else 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -15,9 +18,16 @@ import threading
 
 
 def main(port: int, outside: str, words: list[str]) -> int:
+    threading.Thread(target=_end_with_input, daemon=True).start()
     listener = socket.create_server(("127.0.0.1", port), backlog=64)
     threading.Thread(target=_accept, args=(listener, outside), daemon=True).start()
     return subprocess.call(words, stdin=subprocess.DEVNULL)
+
+
+def _end_with_input() -> None:
+    while os.read(0, 1024):
+        pass
+    os._exit(128 + signal.SIGKILL)
 
 
 def _accept(listener: socket.socket, outside: str) -> None:

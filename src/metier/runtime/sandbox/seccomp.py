@@ -42,7 +42,7 @@ _IF_EQUAL, _IF_AT_LEAST = 0x15, 0x35  # BPF_JMP|JEQ|K, BPF_JMP|JGE|K
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _X32 = 0x40000000
 
-_AF_INET, _AF_INET6, _SOCK_STREAM, _SOCK_DGRAM, _SOCK_SEQPACKET, _SOCK_TYPES = 2, 10, 1, 2, 5, 0xF
+_AF_UNIX, _AF_INET, _AF_INET6, _SOCK_STREAM, _SOCK_DGRAM, _SOCK_SEQPACKET, _SOCK_TYPES = 1, 2, 10, 1, 2, 5, 0xF
 _TCP, _UDP = 6, 17
 _CLONE_NEW = 0x7E020000  # NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
@@ -95,13 +95,15 @@ class FilterOptions:
 
     internet: bool = False
     """Sockets of IPv4 and IPv6, for a run with a network namespace of its own."""
+    unix: bool = False
+    """With `internet`, also UNIX sockets, for a run that sees no others' files."""
     keep_files: bool = False
     keep_sizes: bool = False
 
 
 def denied_calls(policy: FilterOptions) -> Iterator[DeniedCall]:
     yield from _always()
-    yield from _sockets(internet=policy.internet)
+    yield from _sockets(internet=policy.internet, unix=policy.unix)
     if policy.keep_files:
         yield from _modes()
         yield from _names()
@@ -179,11 +181,12 @@ def _always() -> Iterator[DeniedCall]:
         yield DeniedCall(name, errno.EPERM, ArgumentTest(0, (all_of_the_user,)))
 
 
-def _sockets(*, internet: bool) -> Iterator[DeniedCall]:
+def _sockets(*, internet: bool, unix: bool) -> Iterator[DeniedCall]:
     # A datagram pair can be connected to another UNIX socket afterwards; a stream pair cannot.
     yield DeniedCall("socketpair", errno.EPERM, ArgumentTest(1, (_SOCK_STREAM, _SOCK_SEQPACKET), _SOCK_TYPES, negated=True))
     if internet:
-        yield DeniedCall("socket", errno.EPERM, ArgumentTest(0, (_AF_INET, _AF_INET6), negated=True))
+        families = (*((_AF_UNIX,) if unix else ()), _AF_INET, _AF_INET6)
+        yield DeniedCall("socket", errno.EPERM, ArgumentTest(0, families, negated=True))
         yield DeniedCall("socket", errno.EPERM, ArgumentTest(1, (_SOCK_STREAM, _SOCK_DGRAM), _SOCK_TYPES, negated=True))
         yield DeniedCall("socket", errno.EPROTONOSUPPORT, ArgumentTest(2, (0, _TCP, _UDP), negated=True))
         return
