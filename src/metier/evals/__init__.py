@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .intervals import wilson_interval
     from .judges import judge_factory
     from .junit import junit_tests, junit_triggers
+    from .library_bench import BenchRequest, LibraryBench, bench_library
+    from .library_page import render_library_page
     from .missed import SURE_FIT, AgentLibrary, MissedReport, MissedRequest, MissReason, find_missed, is_ranked_request
     from .model_judge import ModelTriggerJudge, NamedDescription
     from .optimize import Candidate, OptimizeResult, SkillOptimization, optimize_description, optimize_skill
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from .proposals import CountedWords, ModelProposals, Propose
     from .query_file import add_queries
     from .ranker_judge import RankerTriggerJudge, RedescribedSkill, selector_with
+    from .rankers import MakeRanker, listing_ranker, rankers_here
     from .results_folder import ResultsFolder
     from .skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
     from .starters import starter_evals, starter_tests
@@ -78,6 +81,9 @@ _EXPORTS = {
     "metier.evals.html_report": ("render_html",),
     "metier.evals.interpreters": ("interpreters_with",),
     "metier.evals.judges": ("judge_factory",),
+    "metier.evals.library_bench": ("BenchRequest", "LibraryBench", "bench_library"),
+    "metier.evals.library_page": ("render_library_page",),
+    "metier.evals.rankers": ("MakeRanker", "listing_ranker", "rankers_here"),
     "metier.evals.junit": (
         "junit_tests",
         "junit_triggers",
@@ -159,6 +165,7 @@ __all__ = [
     "AgentTasks",
     "AgentTriggerJudge",
     "Assertion",
+    "BenchRequest",
     "BisectReport",
     "BisectStep",
     "Candidate",
@@ -174,6 +181,8 @@ __all__ = [
     "Grade",
     "HarborExport",
     "JudgeChoice",
+    "LibraryBench",
+    "MakeRanker",
     "MissReason",
     "MissedReport",
     "MissedRequest",
@@ -206,6 +215,7 @@ __all__ = [
     "TriggerResult",
     "add_queries",
     "balance",
+    "bench_library",
     "bisect_versions",
     "export_harbor",
     "find_conflicts",
@@ -220,15 +230,18 @@ __all__ = [
     "judge_factory",
     "junit_tests",
     "junit_triggers",
+    "listing_ranker",
     "meant_for_others",
     "open_recording",
     "optimize_description",
     "optimize_skill",
     "plan_evals",
     "propose_fit",
+    "rankers_here",
     "read_cases",
     "read_queries",
     "render_html",
+    "render_library_page",
     "run_evals",
     "run_outputs",
     "run_parallel",

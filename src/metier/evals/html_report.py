@@ -1,17 +1,13 @@
-"""The report as one HTML page without external resources, for light and dark mode.
-
-Text of skills, models and scripts is escaped, and the page forbids scripts as well.
-"""
+"""The report of evals as one HTML page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from metier.errors import plural
 
 from .charts import Bar, as_text, bars, pairs
+from .html_page import html_page, number_cell, table
 from .intervals import wilson_interval
 from .outputs import OutputReport
 from .skill_tests import SkillTestResult, SkillTestStatus
@@ -19,9 +15,6 @@ from .summary import Spread, spread
 from .triggers import Split, TriggerReport, TriggerResult
 
 __all__ = ["render_html"]
-
-_STYLE = Path(__file__).with_name("page.css")
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def render_html(
@@ -31,14 +24,7 @@ def render_html(
     tests: Sequence[SkillTestResult] = (),
     outputs: Sequence[OutputReport] = (),
 ) -> str:
-    parts = [*_triggers(triggers), *_tests(tests), *_outputs(outputs)]
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="color-scheme" content="light dark">'
-        f"<title>{as_text(title)}</title><style>{_STYLE.read_text(encoding='utf-8')}</style></head>\n<body><h1>{as_text(title)}</h1>\n"
-        + "\n".join(parts)
-        + "\n</body></html>\n"
-    )
+    return html_page(title, [*_triggers(triggers), *_tests(tests), *_outputs(outputs)])
 
 
 def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
@@ -55,9 +41,9 @@ def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
         "Correct requests by skill",
     )  # fmt: skip
     head = ("skill", "correct", "precision", "recall", "train", "validation")
-    yield _table(head, (_rates(one) for one in reports))
+    yield table(head, (_rates(one) for one in reports))
     if any(one.is_sampled for one in reports):
-        yield _table(("skill", "kind", "triggered", "95 % interval", "tokens", "time"), _sampled(reports))
+        yield table(("skill", "kind", "triggered", "95 % interval", "tokens", "time"), _sampled(reports))
     for one in reports:
         yield from _requests(one)
 
@@ -69,12 +55,16 @@ def _sampled(reports: Sequence[TriggerReport]) -> Iterator[list[str]]:
             if total:
                 rows = [row for row in one.rows if row.should_trigger is should]
                 tokens, seconds = sum(row.tokens for row in rows), sum(row.seconds for row in rows)
-                measured = [_number(f"{tokens:,}"), _number(f"{seconds:,.1f} s")] if seconds else [_number("–"), _number("–")]
+                measured = (
+                    [number_cell(f"{tokens:,}"), number_cell(f"{seconds:,.1f} s")]
+                    if seconds
+                    else [number_cell("–"), number_cell("–")]
+                )
                 yield [
                     as_text(one.skill),
                     kind,
-                    _number(f"{hits} of {total}"),
-                    _number(_interval(*wilson_interval(hits, total))),
+                    number_cell(f"{hits} of {total}"),
+                    number_cell(_interval(*wilson_interval(hits, total))),
                     *measured,
                 ]
 
@@ -93,7 +83,7 @@ def _requests(report: TriggerReport) -> Iterator[str]:
     opened = " open" if report.failures else ""
     counts = f"{plural(len(report.rows), 'request')}, {len(report.failures)} failed"
     yield f"<details{opened}><summary>{as_text(report.skill)}: {counts}</summary>"
-    yield _table(("", "request", "should", "rate", "picked, and why"), (_request(row, report.skill) for row in rows))
+    yield table(("", "request", "should", "rate", "picked, and why"), (_request(row, report.skill) for row in rows))
     yield "</details>"
 
 
@@ -103,7 +93,7 @@ def _request(row: TriggerResult, skill: str) -> list[str]:
         why += f"<br><span class=dim>this skill: {as_text(row.choice.own)}</span>"
     should = "trigger" if row.should_trigger else "not trigger"
     rate = f"{row.triggers}/{row.runs}" + (f", {_interval(*row.interval)}" if row.interval else "")
-    return [_sign(row.passed), as_text(row.query), should, _number(rate), why]
+    return [_sign(row.passed), as_text(row.query), should, number_cell(rate), why]
 
 
 def _tests(tests: Sequence[SkillTestResult]) -> Iterator[str]:
@@ -123,7 +113,7 @@ def _tests(tests: Sequence[SkillTestResult]) -> Iterator[str]:
         own = [trial for trial in tests if trial.skill == skill]
         opened = "" if all(trial.ok for trial in own) else " open"
         yield f"<details{opened}><summary>{as_text(skill)}: {_count(own)}</summary>"
-        yield _table(("", "test", "where", "time"), map(_trial, own))
+        yield table(("", "test", "where", "time"), map(_trial, own))
         yield "</details>"
 
 
@@ -131,7 +121,7 @@ def _trial(trial: SkillTestResult) -> list[str]:
     sign = _sign(trial.ok) if trial.status is not SkillTestStatus.SKIPPED else '<span class="skip" title="skipped">○</span>'
     text = f"<code>{as_text(trial.name or trial.file)}</code>"
     text += f"<pre>{as_text(trial.message)}</pre>" if trial.message and not trial.ok else ""
-    return [sign, text, as_text(f"{trial.file}:{trial.line or 1}"), _number(f"{trial.seconds * 1000:,.0f} ms")]
+    return [sign, text, as_text(f"{trial.file}:{trial.line or 1}"), number_cell(f"{trial.seconds * 1000:,.0f} ms")]
 
 
 def _count(tests: Sequence[SkillTestResult]) -> str:
@@ -148,14 +138,14 @@ def _outputs(reports: Sequence[OutputReport]) -> Iterator[str]:
         yield _summary(report)
         if report.flags:
             rows = ([as_text(flag.case), as_text(flag.what), as_text(flag.kind)] for flag in report.flags)
-            yield _table(("eval", "what", "means"), rows)
+            yield table(("eval", "what", "means"), rows)
         for one in report.done:
             yield (
                 f"<details><summary>{as_text(one.case)}, {as_text(_variant(one.variant))}, run {one.run}: "
                 f"{f'{one.pass_rate:.0%}' if one.grades else 'not checked'}, "
                 f"{one.result.seconds:.1f} s, {one.result.tokens:,} tokens</summary>"
             )
-            yield _table(
+            yield table(
                 ("", "assertion", "evidence"), ([_sign(g.passed), as_text(g.text), as_text(g.evidence)] for g in one.grades)
             )
             yield f"<pre>{as_text(one.result.answer)}</pre></details>"
@@ -181,10 +171,10 @@ def _summary(report: OutputReport) -> str:
     rows = []
     for name, label in units.items():
         measured = [Spread(**report.summary[variant][name]) for variant in report.variants]
-        shown = [_number(f"{_measure(name, one.mean)} ± {_measure(name, one.stddev)}") for one in measured]
+        shown = [number_cell(f"{_measure(name, one.mean)} ± {_measure(name, one.stddev)}") for one in measured]
         delta = report.summary["delta"][name]
-        rows.append([label, *shown, _number(f"{'+' if delta >= 0 else '−'}{_measure(name, abs(delta))}")])
-    return _table(("", *map(_variant, report.variants), "difference"), rows)
+        rows.append([label, *shown, number_cell(f"{'+' if delta >= 0 else '−'}{_measure(name, abs(delta))}")])
+    return table(("", *map(_variant, report.variants), "difference"), rows)
 
 
 def _measure(name: str, value: float) -> str:
@@ -195,21 +185,8 @@ def _variant(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are HTML already; numbers, and the heads above them, stand to the right."""
-    lines = [[cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row] for row in rows]
-    marks = [' class="n"' if cell.startswith('<td class="n"') else "" for cell in lines[0]] if lines else []
-    heads = [f"<th{mark}>{as_text(name)}</th>" for name, mark in zip_longest(head, marks, fillvalue="")]
-    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
-    return f'<div class="scroll"><table><tr>{"".join(heads)}</tr>{body}</table></div>'
-
-
-def _number(text: str) -> str:
-    return f'<td class="n">{as_text(text)}</td>'
-
-
 def _share(value: float | None) -> str:
-    return _number("–" if value is None else f"{value:.0%}")
+    return number_cell("–" if value is None else f"{value:.0%}")
 
 
 def _sign(passed: bool) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
     from .source_folders import BUNDLED, ProjectFolder, SourceFolder, standard_folders
-    from .sqlite_file import DatabaseUse, delete_cache, open_cache, open_sqlite
+    from .sqlite_file import DatabaseUse, delete_cache, open_cache, open_memory_database, open_sqlite
     from .trust import Trust
     from .watcher import CatalogChange, CatalogUpdate, ChangeKind, diff_catalogs, watch
 
@@ -76,6 +76,7 @@ __all__ = [
     "open_cache",
     "open_embeddings",
     "open_folder",
+    "open_memory_database",
     "open_regular",
     "open_selector",
     "open_sqlite",
@@ -129,7 +130,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
                 "write_skill_folder",
             ),
             "metier.sources.source_folders": ("BUNDLED", "ProjectFolder", "SourceFolder", "standard_folders"),
-            "metier.sources.sqlite_file": ("DatabaseUse", "delete_cache", "open_cache", "open_sqlite"),
+            "metier.sources.sqlite_file": ("DatabaseUse", "delete_cache", "open_cache", "open_memory_database", "open_sqlite"),
             "metier.sources.grants": ("Grant", "Grants"),
             "metier.sources.trust": ("Trust",),
             "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),

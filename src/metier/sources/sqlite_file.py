@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     TransactionMode = Literal["DEFERRED", "EXCLUSIVE", "IMMEDIATE"] | None
 
-__all__ = ["DatabaseUse", "delete_cache", "open_cache", "open_sqlite"]
+__all__ = ["DatabaseUse", "delete_cache", "open_cache", "open_memory_database", "open_sqlite"]
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
@@ -64,6 +64,11 @@ def open_cache(file: str, *, timeout: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def open_memory_database() -> sqlite3.Connection:
+    """Opens an empty database without a file, for one use."""
+    return sqlite3.connect(":memory:")
 
 
 def delete_cache(file: str) -> None:

@@ -60,6 +60,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "conflicts": ("metier.cli.skill.conflicts:conflicts", "Find skills that compete for the same requests."),
         "missed": ("metier.cli.skill.missed:missed", "Find requests in your agents for which a skill should have been loaded."),
         "learn": ("metier.cli.skill.learn:learn", "Draft a skill from a session."),
+        "bench": ("metier.cli.skill.bench:bench", "Measure how well your skills are found."),
         "fit": ("metier.cli.skill.fit:fit", "Make your skills fit into the list of another agent."),
         "fix": ("metier.cli.skill.fix:fix", "Fix mechanical problems and change nothing else."),
         "explain": ("metier.cli.skill.explain:explain", "Explain a problem code."),
@@ -235,7 +236,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
             ("try", "install", "import", "update", "outdated", "remove", "pin", "unpin", "verify", "prepare", "sync", "manage"),
         ),
         ("Write and check", ("create", "convert", "learn", "validate", "lint", "fix", "explain", "scan", "delete")),
-        ("Test and improve", ("test", "eval", "missed", "fit", "bisect", "optimize")),
+        ("Test and improve", ("test", "eval", "bench", "missed", "fit", "bisect", "optimize")),
         ("Share", ("search", "info", "versions", "publish", "yank", "unyank", "export")),
     ),
 }

@@ -79,6 +79,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "skill optimize": ("metier skill optimize ./fill-forms", "metier skill optimize fill-forms --offline --write"),
     "skill missed": ("metier skill missed --since 30d", "metier skill missed --skill pdf-forms --write-evals"),
     "skill learn": ("metier skill learn --last", "metier skill learn 4f1c02aa --name release-notes --project"),
+    "skill bench": ("metier skill bench", "metier skill bench --agent codex --html found.html"),
     "skill fit": ("metier skill fit --agent codex --dry-run", "metier skill fit --agent claude-code --yes"),
     "skill conflicts": ("metier skill conflicts", "metier skill conflicts data-analysis --fail"),
     "skill fix": ("metier skill fix ./fill-forms", "metier skill fix fill-forms --dry-run"),
