@@ -12,9 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
-
-import numpy as np
+from importlib import import_module
 
 __all__ = ["one_thread"]
 
@@ -49,12 +47,9 @@ def one_thread() -> Iterator[None]:
 @cache
 def _switch() -> tuple[Callable[[], int], Callable[[int], object]] | None:
     """Returns the functions of numpy's own OpenBLAS that read and change the number of threads."""
-    package = Path(np.__file__).parent
-    folders = (package.with_name("numpy.libs"), package / ".dylibs")
-    for file in (file for folder in folders for file in folder.glob("*openblas*")):
-        try:
-            library = ctypes.CDLL(str(file))
-            return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
-        except (OSError, AttributeError):
-            continue
-    return None
+    try:
+        # A symbol is also looked up in the libraries that this one was linked with.
+        library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__ or "")
+        return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
+    except (ImportError, OSError, AttributeError):
+        return None

