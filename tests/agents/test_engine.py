@@ -128,11 +128,11 @@ def test_the_model_may_choose_the_skills_and_triggers_still_count(tmp_path: Path
     home_skill(tmp_path, "zip")
 
     def script(request: ModelRequest) -> ModelAnswer:
-        return says("pdf") if "Which skills are relevant?" in request.user else says("done")
+        return says("pdf") if "<skills>" in request.user else says("done")
 
     with ModelServer(script) as model:
         (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_SELECTION="llm"), "count what the pdf and zip folders have")
-        assert "Available skills:\n- " in model.requests[0].user
+        assert "<skills>\n1. " in model.requests[0].user
     assert set(finished(events).active) == {"word-count", "pdf"}
 
 

@@ -30,3 +30,13 @@ def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_DIGEST", "0" * 64)
     with pytest.raises(UnavailableError, match="not the one"):
         MiniLM()
+
+
+@pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")
+def test_a_vector_does_not_depend_on_the_texts_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["A kitten is asleep.", "", "Pay this invoice by Friday. " * 40, "pods crash"]
+    model = MiniLM()
+    together = model(texts)
+    monkeypatch.setattr(minilm, "_BATCH", 1)
+    assert together == pytest.approx(model(texts), abs=1e-5)
+    assert model([]).shape == (0, 384)
