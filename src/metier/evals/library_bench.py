@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from metier.errors import plural
 from metier.selection import SelectableSkill
 from metier.values import dataclass
 
@@ -146,7 +147,7 @@ def bench_library(
     names = {skill.id: skill.name for skill in skills}
     ranked: dict[str, list[Sequence[str]]] = {}
     for name, make in rankers.items():
-        progress(f"{name}: {len(asked):,} requests")
+        progress(f"{name}: {plural(len(asked), 'request')}")
         rank = make(skills)
         ranked[name] = [rank(one.text, _DEPTH) for one in asked]
     main, make = next(iter(rankers.items()))
@@ -183,7 +184,7 @@ def _decay(
     if not wanted:
         return
     for size in (*(size for size in _SIZES if size < len(skills)), len(skills)):
-        progress(f"libraries of {size:,} skills")
+        progress(f"libraries of {plural(size, 'skill')}")
         found: defaultdict[str, list[bool]] = defaultdict(list)
         for _ in range(1 if size == len(skills) else _SUBSETS):
             # One skill that is asked for at least, so that there is something to find.

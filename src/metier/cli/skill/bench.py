@@ -135,8 +135,9 @@ def _lines(found: LibraryBench, terminal: Terminal) -> Iterator[str]:
         off = ", ".join(map(one_line, found.clean_up.off))
         before, after = (f"{low:.0%} to {high:.0%}" for low, high in found.clean_up.intervals)
         yield ""
-        yield f"Without {off}, {found.clean_up.after:,} of {found.clean_up.tested:,} other requests find their skill ({after});"
-        yield f"now {found.clean_up.before:,} do ({before}). Try `metier skill disable {one_line(found.clean_up.off[0])}`"
+        tested = plural(found.clean_up.tested, "request")
+        yield f"Of {tested} that this was not chosen on, {found.clean_up.before:,} find their skill now ({before});"
+        yield f"without {off}, {found.clean_up.after:,} do ({after}). Try `metier skill disable {one_line(found.clean_up.off[0])}`"
 
 
 def _confused(found: LibraryBench, terminal: Terminal) -> Iterator[str]:
