@@ -75,8 +75,7 @@ def read_skill(skill: SelectableSkill) -> IndexDocument:
     body = str(getattr(skill, "body", None) or "")
     tags = strings(getattr(skill, "tags", None))
     triggers = read_triggers(skill)
-    description = str(skill.description or "")
-    positive, negative = split_negative(description)
+    positive, negative = split_negative(str(skill.description or ""))
     prose = _FENCE.sub("\n", body[:BODY_LIMIT])
     extra = " ".join((*tags, *triggers.keywords))
     return IndexDocument(
