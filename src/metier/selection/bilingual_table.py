@@ -36,6 +36,8 @@ LONGEST_RUN = 10
 Meaning = tuple[tuple[str, float], ...]
 """English words or phrases, the most likely first, each with its share."""
 _NO_MEANING: Meaning = ()
+_PLURALS = {"de": ("", "n", "en", "s"), "es": ("", "s", "es"), "fr": ("", "s", "x"), "pt": ("", "s", "es")}
+"""Endings that change less than those that a stem is without: "empleados" is not "empleo"."""
 
 
 def key_of(text: str, language: str, *, exact: bool = False) -> int:
@@ -64,8 +66,13 @@ class BilingualTable:
         return tuple((self.english[word], share / 255) for word, share in zip(words, shares, strict=True) if share)
 
     def find(self, phrase: str, language: str) -> Meaning:
-        """Looks a word or phrase up by its exact form, then by its stems."""
-        return self.meaning(key_of(phrase, language, exact=True), language) or self.meaning(key_of(phrase, language), language)
+        """Looks a word or phrase up by its exact form, then without a plural ending, then by its stems."""
+        for ending in _PLURALS.get(language, ("",)):
+            if phrase.endswith(ending):
+                meaning = self.meaning(key_of(phrase.removesuffix(ending), language, exact=True), language)
+                if meaning:
+                    return meaning
+        return self.meaning(key_of(phrase, language), language)
 
     def known_in(self, run: str, language: str) -> dict[tuple[int, int], int]:
         """Returns the keys of the known words in a run without spaces, by begin and end."""

@@ -79,18 +79,19 @@ def _read_translated(text: str, sentences: list[list[TranslatedWord]]) -> Query:
     shares: dict[str, float] = {}
     labels: dict[str, str] = {}
     for word, terms in zip(said, weighted, strict=True):
-        for term, share in terms.items():
+        for term, (share, english) in terms.items():
             shares[term] = max(share, shares.get(term, 0.0))
-            labels.setdefault(term, f"{word.written} ({term})" if word.is_translated else word.written)
+            is_same = not word.is_translated or english == word.written.lower()
+            labels.setdefault(term, word.written if is_same else f"{word.written} ({english})")
     runs = [tuple(terms) for terms in weighted]
     # Translated words have no spelling of their own: German nouns have capitals, Chinese has none.
     spelt = {term: term if word.is_translated else word.written for word, run in zip(said, runs, strict=True) for term in run}
     parts = [[word.written for word in sentence] for sentence in sentences]
     query = _assemble(text, parts, runs, [word.first_terms() for word in said], spelt)
     weights = query.weights * np.array([shares[term] for term in query.terms], dtype=np.float32)
-    english = " ".join(word.meaning[0][0] for word in said)
+    in_english = " ".join(word.meaning[0][0] for word in said)
     written = tuple(labels[term] for term in query.terms)
-    return replace(query, text=english, weights=weights, written=written, own_words=tuple(map(tuple, sentences)))
+    return replace(query, text=in_english, weights=weights, written=written, own_words=tuple(map(tuple, sentences)))
 
 
 def read_own_words(query: Query) -> Query:

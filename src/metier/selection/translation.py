@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -35,6 +35,7 @@ _CLAUSES = re.compile(r"[^\w\s'’\-/.]+|\n+|(?<=\w)[.]+(?=\s|$)|[。．]+")
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+|[。！？；]+")
 _RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _SHORTEST_PART = 4
+_BEGINNING = 400
 _BODY = 2_000
 """Characters of a body that are translated; finding words without spaces takes time, and the topic is at the beginning."""
 _ENGLISH_SIGNS = (" the ", " and ", " to ", " of ")
@@ -51,13 +52,13 @@ class TranslatedWord:
     own: str = ""
     """The word in its own language, in the form that skills of that language are indexed in; "" for English words."""
 
-    def terms(self) -> dict[str, float]:
-        """Returns the terms with their weights, those of the first meaning first."""
-        found: dict[str, float] = {}
+    def terms(self) -> dict[str, tuple[float, str]]:
+        """Returns the terms, those of the first meaning first, each with its weight and its English word."""
+        found: dict[str, tuple[float, str]] = {}
         for text, share in self.meaning:
             for word in split_words(text):
                 for term in word_terms(word):
-                    found[term] = max(share, found.get(term, 0.0))
+                    found[term] = max((share, word), found.get(term, (0.0, "")))
         return found
 
     def first_terms(self) -> tuple[str, ...]:
@@ -95,15 +96,18 @@ def translate_document(document: IndexDocument) -> IndexDocument:
     if not language:
         return document
     table = load_bilingual_table()
-    fields = {"name": document.name, "negative": document.negative}
-    # The body is read apart: many skills have a description in one language and instructions in another.
-    if (script_language(document.body) if SCRIPTS.search(document.body[:400]) else find_language(document.body)) == language:
-        fields |= {"headings": document.headings, "body": document.body[:_BODY]}
-    return replace(
+    put = partial(_translate_text, language=language, table=table)
+    translated = replace(
         document,
-        purpose=tuple(_translate_text(text, language, table) for part in document.purpose for text in _SENTENCES.split(part)),
-        **{name: _translate_text(text, language, table) for name, text in fields.items()},
+        name=put(document.name),
+        purpose=tuple(put(text) for part in document.purpose for text in _SENTENCES.split(part)),
+        negative=put(document.negative),
     )
+    # The body is read apart: many skills have a description in one language and instructions in another.
+    body = document.body
+    if (script_language(body) if SCRIPTS.search(body[:_BEGINNING]) else find_language(body)) != language:
+        return translated
+    return replace(translated, headings=put(document.headings), body=put(body[:_BODY]))
 
 
 def _may_be_foreign(text: str) -> bool:
