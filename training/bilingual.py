@@ -21,7 +21,7 @@ import numpy as np
 from metier.selection.arrays import Array
 from metier.selection.bilingual_table import TABLE_FORMAT, hash_text, key_of, split_run
 from metier.selection.container import pack
-from metier.selection.languages import LANGUAGES, UNSPACED, fold, light_stem, stop_words
+from metier.selection.languages import LANGUAGES, UNSPACED, UNSPACED_RUN, fold, light_stem, stop_words
 from metier.selection.stem import stem
 from metier.selection.tokenization import STOP_WORDS, split_words
 from training.catalogs import Pairs, read_pairs, read_simplified
@@ -31,7 +31,6 @@ SHIPPED = ROOT / "src" / "metier" / "selection" / "data" / "bilingual.bin"
 GLOSSARY = ROOT / "training" / "glossary.txt"
 COLUMNS = ("zh", "de", "es", "fr", "pt", "ja", "ko", "ru")
 _CLEAN = re.compile(r"%\(?\w*\)?[sd]|\{[^}]*\}|<[^>]*>|&\w+;|https?://\S+|`[^`]*`|%\w|\$\w+|\\n|[_&](?=\w)")
-_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _LONGEST = 30
 """Words of a message; longer ones align badly."""
 _ROUNDS = 8
@@ -104,7 +103,7 @@ def foreign_units(text: str, language: str, lexicon: set[str]) -> list[str]:
         plain = {fold(word, language) for word in stop}
         return [light_stem(word, language) for word in words if word not in plain and len(word) > 1]
     units: list[str] = []
-    for run in _RUN.findall(fold(cleaned, language)):
+    for run in UNSPACED_RUN.findall(fold(cleaned, language)):
         units += _known_pieces(run, lexicon, stop)
     return units
 
@@ -116,14 +115,14 @@ def _known_pieces(run: str, lexicon: set[str], stop: frozenset[str]) -> list[str
 
 def find_lexicon(pairs: Sequence[tuple[str, str]], language: str, own: Iterable[str]) -> set[str]:
     """Finds words of a language without spaces: the glossary, short messages, and parts that go with one English word."""
-    lexicon = {fold(word, language) for word in own if " " not in word and _RUN.fullmatch(fold(word, language))}
+    lexicon = {fold(word, language) for word in own if " " not in word and UNSPACED_RUN.fullmatch(fold(word, language))}
     together: Counter[tuple[str, str]] = Counter()
     parts_of: Counter[str] = Counter()
     stems_of: Counter[str] = Counter()
     stop = stop_words(language)
     for english, foreign in pairs:
         stems = set(english_stems(english))
-        runs = _RUN.findall(fold(_CLEAN.sub(" ", foreign), language))
+        runs = UNSPACED_RUN.findall(fold(_CLEAN.sub(" ", foreign), language))
         if len(stems) == 1 and len(runs) == 1 and 2 <= len(runs[0]) <= 6 and english.count(" ") <= 1:
             lexicon.add(runs[0])
         if len(stems) > 8 or sum(map(len, runs)) > 30:

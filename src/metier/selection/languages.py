@@ -10,13 +10,24 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["LANGUAGES", "SCRIPTS", "UNSPACED", "detect_language", "fold", "light_stem", "script_language", "stop_words"]
+__all__ = [
+    "LANGUAGES",
+    "SCRIPTS",
+    "UNSPACED",
+    "UNSPACED_RUN",
+    "detect_language",
+    "fold",
+    "light_stem",
+    "script_language",
+    "stop_words",
+]
 
 LANGUAGES = ("de", "es", "fr", "ja", "ko", "pt", "ru", "zh")
 UNSPACED = ("ja", "ko", "zh")
 """Languages whose words are found by the table: without spaces, or with particles and endings that stick to the words."""
 
 SCRIPTS = re.compile(r"[\u0400-\u04ff]|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[\uac00-\ud7af]")
+UNSPACED_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")

@@ -17,7 +17,17 @@ from metier.values import dataclass, replace
 
 from .bilingual_table import BilingualTable, Meaning, hash_text, load_bilingual_table, split_run
 from .index_document import IndexDocument
-from .languages import LANGUAGES, SCRIPTS, UNSPACED, detect_language, fold, light_stem, script_language, stop_words
+from .languages import (
+    LANGUAGES,
+    SCRIPTS,
+    UNSPACED,
+    UNSPACED_RUN,
+    detect_language,
+    fold,
+    light_stem,
+    script_language,
+    stop_words,
+)
 from .tokenization import split_words, term_hash, word_terms
 from .trained_data import load_trained_data
 
@@ -33,7 +43,6 @@ _UNKNOWN = 0.5
 """Weight of a word that is not in the table."""
 _CLAUSES = re.compile(r"[^\w\s'’\-/.]+|\n+|(?<=\w)[.]+(?=\s|$)|[。．]+")
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+|[。！？；]+")
-_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _SHORTEST_PART = 4
 _BEGINNING = 400
 _BODY = 2_000
@@ -162,7 +171,7 @@ def _translate_clause(clause: str, language: str, table: BilingualTable) -> Iter
         text = fold(clause, language)
         if language == "zh":
             text = text.translate(table.simplified)
-        for run in _RUN.finditer(text):
+        for run in UNSPACED_RUN.finditer(text):
             yield from _as_written(clause[place : run.start()] if len(text) == len(clause) else text[place : run.start()])
             yield from _translate_run(run[0], language)
             place = run.end()
