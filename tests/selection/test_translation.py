@@ -185,3 +185,21 @@ def test_the_table_is_small_and_has_every_language() -> None:
     assert all(len(places) > 1_500 for places in table.places.values())
     assert table.find("Rechnung", "de")[0][0] == "invoice"
     assert table.find("Rechnungen", "de")[0][0] == "invoice"
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Schreibt Rechnungen. Nicht für Verträge.",
+        "Escribe facturas. No usar para contratos.",
+        "Rédige des factures. Ne pas utiliser pour les contrats.",
+        "Escreve faturas. Não usar para contratos.",
+        "Пишет счета. Не использовать для договоров.",
+        "编写发票。不适用于合同。",
+    ],
+)
+def test_words_after_a_negation_in_another_language_count_against_the_skill(description: str) -> None:
+    document = translate_document(read_skill(Skill("x", "x", description)))
+    assert "contract" in document.negative
+    assert "contract" not in " ".join(document.purpose)
+    assert "invoice" in " ".join(document.purpose)
