@@ -93,3 +93,18 @@ def test_recent_use_breaks_a_tie_of_skills_that_the_request_names() -> None:
 def test_an_end_of_text_in_a_nested_repeat_is_honoured(text: str, found: bool) -> None:
     reasons = [match.reason for match in greeter(patterns=["(a+)+$"]).select(text, limit=9)]
     assert any("pattern" in reason for reason in reasons) is found
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("阿罗哈", "请对他说阿罗哈吧"),
+        ("アロハ", "みんなにアロハと伝えて"),
+        ("자소서", "자소서를 봐줘"),
+        ("Mahnung", "schreib eine Mahnung"),
+    ],
+)
+def test_a_keyword_in_another_language_calls_its_skill(keyword: str, text: str) -> None:
+    best = greeter(keywords=[keyword]).select(text).selected[0]
+    assert best.name == "hello-extended"
+    assert f"keyword '{keyword.lower()}'" in best.reason

@@ -37,10 +37,12 @@ _NEGATIVE = re.compile(
     r"(?:to\s+be\s+)?(?:use[ds]?|using|trigger(?:ed)?|activated?|appl(?:y|icable)|invoked?|for|intended|meant|suitable|"
     r"needed|when|if|cover(?:ed)?|load)\b"
     r"|\b(?:skip|skipped|avoid|ignore|exclud\w+)\s+(?:this|it|use|using|when|if|on|for|the\s+skill)\b"
-    r"|\bskip(?:\s+on)?:|\bnot:|\bout\s+of\s+scope\b|\banti-?triggers?\b|\bnon-?goals?\b",
+    r"|\bskip(?:\s+on)?:|\bnot:|\bout\s+of\s+scope\b|\banti-?triggers?\b|\bnon-?goals?\b"
+    r"|\bnicht\s+(?:für|verwenden|geeignet|wenn)\b|\bno\s+(?:usar|utilizar|es\s+para)\b|\bne\s+pas\s+utiliser\b|\bpas\s+pour\b"
+    r"|\bnão\s+(?:usar|use|utilizar|é\s+para)\b|\bне\s+(?:использовать|используй|подходит|для)\b|不(?:适用于|适用|用于|要用于)",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"(?<=[.!?])\s|\n|[;)]")
+_CLAUSE_END = re.compile(r"(?<=[.!?])\s|\n|[;)。；]")
 
 
 @runtime_checkable
@@ -75,8 +77,7 @@ def read_skill(skill: SelectableSkill) -> IndexDocument:
     body = str(getattr(skill, "body", None) or "")
     tags = strings(getattr(skill, "tags", None))
     triggers = read_triggers(skill)
-    description = str(skill.description or "")
-    positive, negative = split_negative(description)
+    positive, negative = split_negative(str(skill.description or ""))
     prose = _FENCE.sub("\n", body[:BODY_LIMIT])
     extra = " ".join((*tags, *triggers.keywords))
     return IndexDocument(

@@ -11,12 +11,13 @@ from collections import Counter
 
 import numpy as np
 
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 from .arrays import Array
 from .tokenization import split_sentences, split_words, term_hash, word_terms
+from .translation import TranslatedWord, find_language, translate_request
 
-__all__ = ["Query", "read_query"]
+__all__ = ["Query", "read_own_words", "read_query"]
 
 _REPEAT = 0.5
 _SENTENCES = 40
@@ -27,6 +28,7 @@ _LONGEST = 20_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     text: str
+    """In English words if the request is in another language."""
     terms: tuple[str, ...]
     written: tuple[str, ...]
     """Each term as the request first spells it."""
@@ -41,25 +43,75 @@ class Query:
     """Indexed by sentence and term: 1 if it occurs there. A very long request has its first and last sentences only."""
     follows: Array
     """Square: True if the second term comes right after the first."""
+    own_words: tuple[tuple[TranslatedWord, ...], ...] = ()
+    """The sentences of a request in another language, for skills that are written in it; empty for English."""
+
+    def own_hashes(self) -> Array:
+        """Returns the hashes of the words that only a skill in the language of the request has."""
+        own = {word.own for sentence in self.own_words for word in sentence if word.own}
+        terms = {term for text in own for part in split_words(text) for term in word_terms(part)}
+        return np.array([term_hash(term) for term in sorted(terms)], dtype=np.uint64)
 
     def __len__(self) -> int:
         return len(self.terms)
 
 
 def read_query(text: str) -> Query:
-    parts = [split_words(part) for part in split_sentences(text[:_LONGEST])]
+    asked = text[:_LONGEST]
+    language = find_language(asked)
+    if language:
+        return _read_translated(text, translate_request(asked, language))
+    parts = [split_words(part) for part in split_sentences(asked)]
     said_words = [word for part in parts for word in part]
     runs = [word_terms(word) for word in said_words]
-    flat = Counter(term for run in runs for term in run)
-    terms = tuple(flat)
     written: dict[str, str] = {}
     for word, run in zip(said_words, runs, strict=True):
         for number, term in enumerate(run):
             # A part of an identifier has no spelling of its own, so its stem stands for it.
             written.setdefault(term, word if number == 0 else term)
+    return _assemble(text, parts, runs, runs, written)
+
+
+def _read_translated(text: str, sentences: list[list[TranslatedWord]]) -> Query:
+    """Reads a request in another language: its English words enter as if they had been asked, with the weights of the table."""
+    said = [word for sentence in sentences for word in sentence]
+    weighted = [word.terms() for word in said]
+    shares: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    for word, terms in zip(said, weighted, strict=True):
+        for term, (share, english) in terms.items():
+            shares[term] = max(share, shares.get(term, 0.0))
+            is_same = not word.is_translated or english == word.written.lower()
+            labels.setdefault(term, word.written if is_same else f"{word.written} ({english})")
+    runs = [tuple(terms) for terms in weighted]
+    # Translated words have no spelling of their own: German nouns have capitals, Chinese has none.
+    spelt = {term: term if word.is_translated else word.written for word, run in zip(said, runs, strict=True) for term in run}
+    parts = [[word.written for word in sentence] for sentence in sentences]
+    query = _assemble(text, parts, runs, [word.first_terms() for word in said], spelt)
+    weights = query.weights * np.array([shares[term] for term in query.terms], dtype=np.float32)
+    in_english = " ".join(word.meaning[0][0] for word in said)
+    written = tuple(labels[term] for term in query.terms)
+    return replace(query, text=in_english, weights=weights, written=written, own_words=tuple(map(tuple, sentences)))
+
+
+def read_own_words(query: Query) -> Query:
+    """Reads a request in another language again, by the words of that language."""
+    parts = [[word.written for word in sentence] for sentence in query.own_words]
+    said = [word for sentence in query.own_words for word in sentence]
+    runs = [tuple(term for part in split_words(word.own or word.written) for term in word_terms(part)) for word in said]
+    written = {term: word.written for word, run in zip(said, runs, strict=True) for term in run}
+    return _assemble(query.text, parts, runs, runs, written)
+
+
+def _assemble(
+    text: str, parts: list[list[str]], runs: list[tuple[str, ...]], in_order: list[tuple[str, ...]], written: dict[str, str]
+) -> Query:
+    """`runs` are the terms of each word, `in_order` those of them that follow each other in the text."""
+    flat = Counter(term for run in runs for term in run)
+    terms = tuple(flat)
     place = {term: number for number, term in enumerate(terms)}
     follows = np.zeros((len(terms), len(terms)), dtype=bool)
-    said = [run for run in runs if run]
+    said = [run for run in in_order if run]
     for left, right in itertools.pairwise(said):
         follows[place[left[-1]], place[right[0]]] = True
     counts = np.array(list(flat.values()), dtype=np.float32)
@@ -71,18 +123,19 @@ def read_query(text: str) -> Query:
         counts=counts,
         weights=(_REPEAT + 1) * counts / (_REPEAT + counts),
         spelling=_spelling(parts, runs, terms, written, counts),
-        parts=_parts(parts, place),
+        parts=_parts(parts, runs, place),
         follows=follows,
     )
 
 
-def _parts(said: list[list[str]], place: dict[str, int]) -> Array:
-    chosen = [part for part in said if part]
+def _parts(said: list[list[str]], runs: list[tuple[str, ...]], place: dict[str, int]) -> Array:
+    rest = iter(runs)
+    chosen = [[next(rest) for _ in part] for part in said if part]
     if len(chosen) > _SENTENCES:
         chosen = chosen[: _SENTENCES // 2] + chosen[-_SENTENCES // 2 :]
     found = np.zeros((max(1, len(chosen)), len(place)), dtype=np.float32)
     for line, part in enumerate(chosen):
-        found[line, [place[term] for word in part for term in word_terms(word)]] = 1
+        found[line, [place[term] for run in part for term in run]] = 1
     return found
 
 

@@ -23,13 +23,14 @@ from .container import CorruptIndexError, pack, unpack
 from .index_document import IndexDocument
 from .tokenization import split_clauses, split_words, term_hash, word_terms
 from .trained_data import PASSAGES, TrainedData
+from .translation import translate_document
 
 __all__ = [
     "BODY", "FIELDS", "FIELD_B", "FIELD_LENGTH", "HEADINGS", "MAX_PHRASE_WORDS", "NAME", "NEGATIVE", "PURPOSE", "PhraseKind",
     "Segment", "build_segment", "build_segments", "follower_bit", "merge_segments", "normal_words", "open_segment",
 ]  # fmt: skip
 
-FORMAT = 4
+FORMAT = 5
 FIELDS = ("name", "purpose", "negative", "headings", "body")
 NAME, PURPOSE, NEGATIVE, HEADINGS, BODY = range(5)
 
@@ -174,7 +175,7 @@ def _collect(documents: Sequence[IndexDocument]) -> _Collected:
     number = written.__getitem__
     tokens = array("i")
     extents: list[tuple[int, int, int, int, int]] = []  # length, row, field, sentence, clause
-    for row, document in enumerate(documents):
+    for row, document in enumerate(map(translate_document, documents)):
         pieces = [(document.name, NAME, 0, 0)]
         parts = [(part, place) for place, text in enumerate(document.purpose, 1) for part in split_clauses(text)]
         pieces += [(part, PURPOSE, min(place, 255), min(count, 255)) for count, (part, place) in enumerate(parts, 1)]

@@ -19,7 +19,7 @@ from metier.spec import Triggers
 from .embeddings import SkillEmbeddings
 from .index_document import IndexDocument, SelectableSkill, read_skill, read_triggers, stamp_of
 from .match import Match, MatchDecision, Selection, SelectorOptions
-from .query import Query, read_query
+from .query import Query, read_own_words, read_query
 from .ranker import RankedCandidates, add_similarity, rank
 from .segment import BODY, HEADINGS, NAME, NEGATIVE, PURPOSE, Segment, build_segments, merge_segments, open_segment
 from .signals import Evidence
@@ -31,6 +31,8 @@ __all__ = ["Selector"]
 
 _NAMED = 5.0
 """Log-odds of a skill that the request names: 99 %."""
+_OWN_FIT = 0.6
+"""Fit from which a match by the words of another language counts; below, translated words say more."""
 _MERGE_SIZE = 256
 """Size of the small segment above which both are merged, or a quarter of the large segment if that is more."""
 _FIELD_LABELS = ((NAME, "name"), (PURPOSE, "description"), (HEADINGS, "headings"), (BODY, "body"))
@@ -143,11 +145,17 @@ class Selector:
         further = min(self.options.further, max(0, count - self.options.candidates))
         ranked = rank(terms, library, self._trained, limit=self.options.candidates, also=triggered, further=further)
         if self._embeddings:
-            similarity = self._embeddings.similarity(query, [self._skills[row] for row in ranked.evidence.rows])
+            similarity = self._embeddings.similarity(terms.text, [self._skills[row] for row in ranked.evidence.rows])
             if similarity is not None:
                 ranked = add_similarity(ranked, similarity, self.options.similarity)
         places = self._order(ranked, triggered)[: count + self.options.rejected]
         near = self._matches(terms, ranked, places, triggered)
+        if terms.own_words and library.has_any(terms.own_hashes()):
+            # A skill in the language of the request is found by its own words too.
+            own = read_own_words(terms)
+            ranked_own = rank(own, library, self._trained, limit=self.options.candidates, also=triggered)
+            places = self._order(ranked_own, triggered)[: count + self.options.rejected]
+            near = _join_readings(near, self._matches(own, ranked_own, places, triggered))
         if further:
             near += self._further(ranked, near)
         worth = near if limit is not None else [match for match in near if match.decision is MatchDecision.ACTIVATE]
@@ -261,6 +269,16 @@ class _Gone:
     """Fills the row of an indexed skill that the caller no longer has."""
 
     id = name = description = ""
+
+
+def _join_readings(translated: list[Match], own: list[Match]) -> list[Match]:
+    """Joins the matches of both readings of a request, best first; those by its own words only if they fit well."""
+    best = {match.id: match for match in translated}
+    for match in own:
+        known = best.get(match.id)
+        if match.fit >= _OWN_FIT and (known is None or match.score > known.score):
+            best[match.id] = match
+    return sorted(best.values(), key=lambda match: -match.score)
 
 
 def _shared_words() -> str:

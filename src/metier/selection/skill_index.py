@@ -93,6 +93,10 @@ class SkillIndex:
             found += [int(row) + first for row in rows if self.alive[row + first]]
         return found
 
+    def has_any(self, hashes: Array) -> bool:
+        """Returns True if one of these terms occurs."""
+        return any(bool(np.isin(hashes, segment.vocabulary).any()) for segment in self.segments)
+
     def postings(self, query: Query) -> Postings:
         spans: list[tuple[int, Segment, int, int, int]] = []
         for segment, first in self.offsets():

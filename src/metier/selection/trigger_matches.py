@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from metier.spec import Triggers
 from metier.values import dataclass, field
 
+from .languages import UNSPACED_RUN
 from .match import SelectorOptions
 from .segment import MAX_PHRASE_WORDS, PhraseKind, normal_words
 from .skill_index import SkillIndex
@@ -115,3 +116,13 @@ def _phrases_in(text: str) -> Iterator[tuple[str, int]]:
     for start in range(len(parts)):
         for length in range(1, min(MAX_PHRASE_WORDS, len(parts) - start) + 1):
             yield " ".join(parts[start : start + length]), length
+        if not parts[start].isascii():
+            yield from _words_inside(parts[start])
+
+
+def _words_inside(part: str) -> Iterator[tuple[str, int]]:
+    """Yields what may be a word within text without spaces, or with particles: each counts as one word."""
+    for run in UNSPACED_RUN.findall(part):
+        for start in range(len(run)):
+            for end in range(start + 2, min(len(run), start + MAX_PHRASE_WORDS) + 1):
+                yield run[start:end], 1
