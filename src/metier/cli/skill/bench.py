@@ -137,7 +137,8 @@ def _lines(found: LibraryBench, terminal: Terminal) -> Iterator[str]:
         yield ""
         tested = plural(found.clean_up.tested, "request")
         yield f"Of {tested} that this was not chosen on, {found.clean_up.before:,} find their skill now ({before});"
-        yield f"without {off}, {found.clean_up.after:,} do ({after}). Try `metier skill disable {one_line(found.clean_up.off[0])}`"
+        yield f"without {off}, {found.clean_up.after:,} do ({after})"
+        yield f"Try `metier skill disable {one_line(found.clean_up.off[0])}`"
 
 
 def _confused(found: LibraryBench, terminal: Terminal) -> Iterator[str]:
