@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from metier.errors import NotFoundError
@@ -158,8 +159,8 @@ class LocalSkills:
             last.state = state
         return last.catalog
 
-    def fresh_catalog(self) -> Catalog:
-        """Searches the disk again."""
+    def fresh_catalog(self, planned: Mapping[str, str] = MappingProxyType({})) -> Catalog:
+        """Searches the disk again. `planned` are the folders of skills to be written, each with one that has its SKILL.md now."""
         from metier.sources import MetadataCache, build_catalog
 
         return build_catalog(
@@ -169,6 +170,7 @@ class LocalSkills:
             cache=MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None,
             limits=self.limits,
             below=self.remote_servers.offers() if self.settings["skills.mcp"].value else (),
+            planned=planned,
         )
 
     def watch(self, stop: Event | None = None, *, files: bool = False) -> Iterator[CatalogUpdate]:
@@ -198,8 +200,8 @@ class LocalSkills:
             last.selector = self.selector_for(last.catalog)
         return last.selector
 
-    def selector_for(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
-        """`semantic` overrides the setting. The index is kept in the cache folder."""
+    def selector_for(self, catalog: Catalog, *, semantic: bool | None = None, is_saved: bool = True) -> Selector:
+        """`semantic` overrides the setting. The index is kept in the cache folder; without `is_saved` it is only read."""
         # Imported here: numpy costs 80 ms, and only a request needs it.
         from metier.selection import SelectorOptions
         from metier.sources import open_selector
@@ -208,4 +210,4 @@ class LocalSkills:
         index = self.paths.cache("selection.index") if self.settings.boolean("cache.enabled") else None
         by_meaning = self.settings.boolean("selection.semantic") if semantic is None else semantic
         options = SelectorOptions(max_skills=self.settings.number("skills.max_active"))
-        return open_selector(usable, index, semantic=by_meaning, options=options)
+        return open_selector(usable, index, semantic=by_meaning, options=options, is_saved=is_saved)

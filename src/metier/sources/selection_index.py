@@ -98,8 +98,9 @@ def select(
 
 
 def open_selector(
-    entries: Iterable[Entry], file: str | None = None, *, semantic: bool = False, options: SelectorOptions | None = None
-) -> Selector:
+    entries: Iterable[Entry], file: str | None = None, *, semantic: bool = False, options: SelectorOptions | None = None,
+    is_saved: bool = True,
+) -> Selector:  # fmt: skip
     """Opens a selector over these entries (a catalog or some of its entries), and saves its index in `file` if it changed.
 
     `semantic` also ranks by sentence embeddings, which are saved in a second file next to the first. Raises
@@ -114,7 +115,8 @@ def open_selector(
         selector = Selector(skills, embeddings=embeddings, options=options)
     elif not selector.is_changed:
         return selector
-    _save(file, selector.index_bytes())
+    if is_saved:
+        _save(file, selector.index_bytes())
     return selector
 
 
