@@ -160,7 +160,7 @@ class LocalSkills:
         return last.catalog
 
     def fresh_catalog(self, planned: Mapping[str, str] = MappingProxyType({})) -> Catalog:
-        """Searches the disk again. `planned` are the folders of skills to be written, each with one that has its SKILL.md now."""
+        """Searches the disk again. `planned`: folders of skills to be written, each with one that has its SKILL.md now."""
         from metier.sources import MetadataCache, build_catalog
 
         return build_catalog(
