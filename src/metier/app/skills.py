@@ -14,11 +14,19 @@ from metier.values import dataclass
 if TYPE_CHECKING:
     from threading import Event
 
-    from metier.catalog import Catalog, CatalogFilters, Entry
+    from metier.catalog import Catalog, CatalogFilters, Entry, References
     from metier.config import Settings
     from metier.mcp import RemoteServers
     from metier.selection import Selector
-    from metier.sources import CatalogUpdate, DiscoveryLimits, LocalMachine, ProjectFolder, SkillLoader, SourceFolder
+    from metier.sources import (
+        CatalogUpdate,
+        DiscoveryLimits,
+        LocalMachine,
+        MetadataCache,
+        ProjectFolder,
+        SkillLoader,
+        SourceFolder,
+    )
     from metier.spec import Files
 
     from .installation import Installation
@@ -128,6 +136,19 @@ class LocalSkills:
                 f"no such folder: {named.value} (from {origin})", hint="create it, or name the folder that contains your skills"
             )
 
+    def references(self) -> dict[str, References]:
+        """Returns what the texts of the enabled skills name, by folder."""
+        from metier.catalog import State
+        from metier.sources import read_all_references
+
+        return read_all_references((entry for entry in self.catalog.entries if entry.state is State.ENABLED), self._cache)
+
+    @property
+    def _cache(self) -> MetadataCache | None:
+        from metier.sources import MetadataCache
+
+        return MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None
+
     @property
     def limits(self) -> DiscoveryLimits:
         from metier.sources import DiscoveryLimits
@@ -161,13 +182,13 @@ class LocalSkills:
 
     def fresh_catalog(self, planned: Mapping[str, str] = MappingProxyType({})) -> Catalog:
         """Searches the disk again. `planned`: folders of skills to be written, each with one that has its SKILL.md now."""
-        from metier.sources import MetadataCache, build_catalog
+        from metier.sources import build_catalog
 
         return build_catalog(
             self.places,
             filters=self.filters,
             machine=self.machine,
-            cache=MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None,
+            cache=self._cache,
             limits=self.limits,
             below=self.remote_servers.offers() if self.settings["skills.mcp"].value else (),
             planned=planned,

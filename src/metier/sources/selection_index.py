@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from metier.catalog import Catalog, Entry
 from metier.selection import CorruptIndexError, Selection, Selector, SelectorOptions, SkillEmbeddings
-from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Extensions, split_document
+from metier.spec import Extensions
 
 from .atomic_write import replace_bytes
 from .discovery import discover
-from .disk_files import DiskFiles
 from .regular_file import open_regular
+from .skill_references import read_body
 
 __all__ = ["IndexedSkill", "open_embeddings", "open_selector", "select"]
 
@@ -72,11 +72,7 @@ class IndexedSkill:
 
     @property
     def body(self) -> str:
-        try:
-            return split_document(DiskFiles(self.entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)).body
-        except (OSError, LookupError):
-            # Removed since discovery; the description still finds it.
-            return ""
+        return read_body(self.entry.folder)
 
 
 def select(
