@@ -83,8 +83,11 @@ class LocalSkills:
         from metier.mcp import configured_servers
 
         ours = self.settings["skills.mcp"].value
-        others = configured_servers(home=self.paths.user_home, folder=self.paths.folder, environment=self.environment)
-        return others | frozenset(ours if isinstance(ours, dict) else ())
+        others = (
+            configured_servers(home=self.paths.user_home, folder=folder, environment=self.environment)
+            for folder in {self.paths.folder, self.paths.install_project}
+        )
+        return frozenset(ours if isinstance(ours, dict) else ()).union(*others)
 
     @cached_property
     def machine(self) -> LocalMachine:
