@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -148,6 +149,21 @@ def test_a_damaged_home_never_fails_a_prompt_and_status_shows_the_error(machine:
     assert machine.ask() == ""
     (machine.home / ".metier" / "config.toml").write_text("[[[")
     assert machine.ask() == ""
+
+
+def test_a_prompt_opens_no_connection(machine: Machine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        (machine.home / ".metier").mkdir()
+        settings = f'[skills]\nregistry = "{url}"\n[skills.mcp.acme]\nurl = "{url}/mcp"\n'
+        (machine.home / ".metier/config.toml").write_text(f'{settings}[model]\nname = "openai:m"\nbase_url = "{url}"\n')
+        machine.run("hook", "install")
+        assert "pdf-forms" in machine.ask()
+        machine.skill("chart-maker", "Draws charts of sales figures. Use when the user wants a chart or a plot.")
+        eventually(lambda: "chart-maker" in machine.ask("draw a chart of the sales"), "the refresh")
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_the_program_does_not_wait_for_its_refresh(machine: Machine) -> None:
