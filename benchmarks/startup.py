@@ -3,6 +3,9 @@
 Measures `metier --help`, `metier --version` and `metier skill list` over ten skills and the bundled ones. A listing is
 measured warm (nothing has changed since the last run), as the first run after one skill changed, and as the very first
 run, without a cache. The targets: 1.5, 1.5 and, warm, 3.0 times the start of Python.
+
+Then `metier doctor` over a thousand skills, against `metier skill list` after one of them changed, which is the least that
+reads the catalog anew. The target: 6 times that.
 """
 
 from __future__ import annotations
@@ -20,6 +23,10 @@ from benchmarks.measure import Contender, Figure, Report, Target, child_environm
 
 _BARE = "python -c pass"
 _SKILLS = Path("project") / ".claude" / "skills"
+_MANY = 1_000
+_MANY_LIST = f"metier skill list, {_MANY:,} skills, after a change"
+_MANY_DOCTOR = f"metier doctor, {_MANY:,} skills"
+_DOCTOR_LIMIT = 6.0
 _LIMITS = {"metier --help": 1.5, "metier --version": 1.5, "metier skill list, warm": 3.0}
 
 
@@ -36,12 +43,16 @@ def main() -> int:
     )
     bare = figures[_BARE].cpu
     report.targets += [Target(what=name, value=figures[name].cpu / bare, limit=limit) for name, limit in _LIMITS.items()]
+    ratio = figures[_MANY_DOCTOR].cpu / figures[_MANY_LIST].cpu
+    report.targets.append(Target(what=f"{_MANY_DOCTOR}, x skill list after a change", value=ratio, limit=_DOCTOR_LIMIT))
     return report.finish()
 
 
 def _contenders(folder: Path) -> list[Contender]:
     metier = script("metier")
     used, first = _project(folder / "used"), _project(folder / "first")
+    many = _project(folder / "many", _MANY)
+    run((metier, "trust"), cwd=many / "project", environment=child_environment(many))
     listing = (metier, "skill", "list")
     look = partial(run, listing, cwd=used / "project", environment=child_environment(used))
     return [
@@ -52,6 +63,8 @@ def _contenders(folder: Path) -> list[Contender]:
         # Warm again after that change, and not only the first time.
         _command("metier skill list, warm", listing, used, look),
         _command("metier skill list, very first", listing, first, partial(shutil.rmtree, first / ".metier", True)),
+        _command(_MANY_LIST, listing, many, toucher(many / _SKILLS)),
+        _command(_MANY_DOCTOR, (metier, "doctor"), many),
     ]
 
 
@@ -60,8 +73,8 @@ def _command(name: str, words: tuple[str, ...], home: Path, prepare: Callable[[]
     return Contender(name=name, measure=measure, prepare=prepare)
 
 
-def _project(home: Path) -> Path:
-    make_skills(home / _SKILLS, 10)
+def _project(home: Path, count: int = 10) -> Path:
+    make_skills(home / _SKILLS, count)
     return home
 
 

@@ -34,6 +34,38 @@ def test_the_variable_trusts_the_current_folder_alone(shell: Shell, inner: Path)
     assert shell.listed(folder=inner, METIER_TRUST="1") == {"root-skill": "untrusted", "near-skill": "enabled"}
 
 
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (("skill", "create", "mine", "--project", "-d", "Does it. Use when asked."), ".metier/skills/mine/SKILL.md"),
+        (("skill", "convert", "rule.mdc", "--project", "--yes"), ".metier/skills/rule/SKILL.md"),
+        (("mcp", "install", "--client", "claude-code", "--project"), ".mcp.json"),
+        (("hook", "install", "claude-code", "--project"), ".claude/settings.json"),
+    ],
+)
+def test_what_is_for_the_project_is_written_at_its_root(shell: Shell, inner: Path, words: tuple[str, ...], file: str) -> None:
+    folder = shell.project / "docs/guides"
+    folder.mkdir(parents=True)
+    (folder / "rule.mdc").write_text("---\ndescription: Writes a rule. Use when asked.\n---\nBe brief.\n")
+    assert shell(*words, folder=folder).code == 0
+    assert (shell.project / file).is_file()
+    assert [path.name for path in folder.iterdir()] == ["rule.mdc"]
+    # A nearer folder with skills is a project of its own.
+    (inner / "rule.mdc").write_text((folder / "rule.mdc").read_text())
+    assert shell(*words, folder=inner).code == 0
+    assert (inner / file).is_file()
+
+
+def test_a_link_out_of_the_project_is_not_followed_from_a_folder_in_it(shell: Shell, tmp_path: Path) -> None:
+    (shell.project / ".git").mkdir()
+    (shell.project / "docs").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (shell.project / ".metier").symlink_to(tmp_path / "elsewhere")
+    words = ("skill", "create", "mine", "--project", "-d", "Does it. Use when asked.")
+    shell(*words, folder=shell.project / "docs").failed(5, "is a link out of the project")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_the_hint_of_an_untrusted_root_can_be_typed(shell: Shell, inner: Path) -> None:
     assert f"run `metier trust {shell.project}`" in shell("skill", "list", "root-skill", folder=inner).out
 

@@ -83,6 +83,27 @@ def test_a_skill_only_for_users_says_so(tmp_path: Path) -> None:
     assert missed(library, session(REQUEST)).missed[0].reason is MissReason.FOR_USERS
 
 
+def test_a_skill_whose_name_another_one_has_says_so(tmp_path: Path) -> None:
+    write_skill(tmp_path / "user", "report", description=FORMS)
+    write_skill(tmp_path / "project", "report", description="Waters the plants. Use when the plants in the office are dry.")
+    folders = [SourceFolder(source, str(tmp_path / source)) for source in (Source.USER, Source.PROJECT)]
+    library = AgentLibrary.of(build_catalog(folders, machine=LocalMachine("")).entries, ())
+    # The other skill was loaded, which does not help.
+    (one,) = missed(library, session(REQUEST, loads=("report",))).missed
+    assert (one.folder, one.reason) == (str(tmp_path / "user/report"), MissReason.NAME_TAKEN)
+    assert one.detail == f"hidden by the project skill in {tmp_path / 'project/report'}"
+    assert missed(library, session("water the plants in the office", loads=("report",))).served == 1
+
+
+def test_a_hidden_copy_does_not_count_beside_the_skill_that_is_used(tmp_path: Path) -> None:
+    for source, more in (("user", ""), ("project", " Also for other forms.")):
+        write_skill(tmp_path / source, "pdf-forms", description=FORMS + more)
+    folders = [SourceFolder(source, str(tmp_path / source)) for source in (Source.USER, Source.PROJECT)]
+    library = AgentLibrary.of(build_catalog(folders, machine=LocalMachine("")).entries, ())
+    assert missed(library, session(REQUEST)).missed[0].folder == str(tmp_path / "project/pdf-forms")
+    assert missed(library, session(REQUEST, loads=("pdf-forms",))).served == 1
+
+
 def test_a_skill_elsewhere_is_not_visible_to_the_agent(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf-forms", description=FORMS)
     library = AgentLibrary.of((), entries(tmp_path))

@@ -76,9 +76,10 @@ class Paths:
         return self.cache("catalog.sqlite")
 
     def inside(self, path: str) -> str | None:
-        """Returns the project if the path is in it: a write there must not leave it by a link. None for any other path."""
+        """Returns the current folder or project if the path is in it: a write there must not leave it by a link. Else None."""
         absolute = os.path.abspath(os.path.join(self.folder, path))
-        return self.folder if f"{absolute}/".startswith(os.path.join(self.folder, "")) else None
+        roots = (self.folder, self.install_project)
+        return next((root for root in roots if f"{absolute}/".startswith(os.path.join(root, ""))), None)
 
     def at(self, *names: str) -> str:
         """Returns a path below `home`."""

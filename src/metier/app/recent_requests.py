@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.evals import AgentLibrary, Takeover, TakeoverReport, find_takeovers, is_ranked_request, read_queries
+from metier.spec import SKILL_FILE
 from metier.values import dataclass
 
 if TYPE_CHECKING:
-    from metier.catalog import Entry
+    from metier.catalog import Catalog, Entry
     from metier.hosts.transcripts import Transcript
 
     from .router import Router
@@ -32,13 +34,16 @@ _THOROUGH = 10.0
 class RequestTakeovers:
     requests: TakeoverReport = TakeoverReport()
     evals: TakeoverReport = TakeoverReport()
-    """Of requests in the evals of other skills."""
+    """Of requests in the evals of the user's other skills."""
+    is_planned: bool = False
+    """The skills are not installed yet."""
 
     def sentences(self) -> tuple[str, ...]:
         """Says each takeover with its interval."""
+        verb = "would take" if self.is_planned else "takes"
         return (
-            *(_sentence(one, f"your last {one.total:,} requests") for one in self.requests.takeovers),
-            *(_sentence(one, f"{one.total:,} eval requests") for one in self.evals.takeovers),
+            *(_sentence(one, verb, f"your last {one.total:,} requests") for one in self.requests.takeovers),
+            *(_sentence(one, verb, f"{one.total:,} eval requests") for one in self.evals.takeovers),
         )
 
 
@@ -78,19 +83,41 @@ class RecentRequests:
         Nothing is ranked if there are neither. With `is_quick` it stops after a fraction of a second.
         """
         deadline = time.monotonic() + (_QUICK if is_quick else _THOROUGH)
-        requests = self._requests(deadline)
         catalog = self.skills.fresh_catalog()
+        among = {entry.folder for entry in catalog if entry.name in names} if names else None
+        return self._takeovers(catalog, among, deadline, is_planned=False)
+
+    def planned_takeovers(self, planned: Mapping[str, bytes]) -> RequestTakeovers:
+        """Returns what skills would take from others; each is the folder to be written and its SKILL.md. Quick as above."""
+        deadline = time.monotonic() + _QUICK
+        with tempfile.TemporaryDirectory(prefix="metier-plan-") as temporary:
+            folders = {}
+            for number, (target, document) in enumerate(planned.items()):
+                folders[target] = os.path.join(temporary, str(number), os.path.basename(target))
+                os.makedirs(folders[target])
+                with open(os.path.join(folders[target], SKILL_FILE), "wb") as stream:
+                    stream.write(document)
+            catalog = self.skills.fresh_catalog(folders)
+            return self._takeovers(catalog, frozenset(folders.values()), deadline, is_planned=True)
+
+    def _takeovers(
+        self, catalog: Catalog, among: Collection[str] | None, deadline: float, *, is_planned: bool
+    ) -> RequestTakeovers:
+        from metier.catalog import Source
+
+        requests = self._requests(deadline)
         usable = [entry for entry in catalog if entry.is_for_models]
-        evals = [text for entry in usable if entry.name not in names for text in _eval_requests(entry)]
-        among = {entry.folder for entry in usable if entry.name in names} if names else None
-        if not (requests or evals) or among == set():
+        new = {entry.folder for entry in usable if among is not None and entry.folder in among}
+        others = [entry for entry in usable if entry.folder not in new and entry.source is not Source.BUNDLED]
+        evals = [text for entry in others for text in _eval_requests(entry)]
+        if not (requests or evals) or (among is not None and not new):
             return RequestTakeovers()
-        selector = self.skills.selector_for(catalog)
+        selector = self.skills.selector_for(catalog, is_saved=not is_planned)
         found = [
             find_takeovers(selector, list(dict.fromkeys(texts)), among=among, is_time_up=lambda: time.monotonic() > deadline)
             for texts in (requests, evals)
         ]
-        return RequestTakeovers(requests=found[0], evals=found[1])
+        return RequestTakeovers(requests=found[0], evals=found[1], is_planned=is_planned)
 
     def by_loaded_skill(self) -> dict[str, list[str]]:
         """Returns the last requests after which a skill was loaded, in any agent, by the name of that skill."""
@@ -133,6 +160,6 @@ def _eval_requests(entry: Entry) -> list[str]:
         return []
 
 
-def _sentence(one: Takeover, requests: str) -> str:
+def _sentence(one: Takeover, verb: str, requests: str) -> str:
     low, high = one.interval
-    return f"{one.skill} takes {one.taken:,} of {requests} from {one.rival} (95 % interval {low:,} to {high:,})"
+    return f"{one.skill} {verb} {one.taken:,} of {requests} from {one.rival} (95 % interval {low:,} to {high:,})"

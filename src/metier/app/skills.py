@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from metier.errors import NotFoundError
@@ -13,11 +14,19 @@ from metier.values import dataclass
 if TYPE_CHECKING:
     from threading import Event
 
-    from metier.catalog import Catalog, CatalogFilters, Entry
+    from metier.catalog import Catalog, CatalogFilters, Entry, References
     from metier.config import Settings
     from metier.mcp import RemoteServers
     from metier.selection import Selector
-    from metier.sources import CatalogUpdate, DiscoveryLimits, LocalMachine, ProjectFolder, SkillLoader, SourceFolder
+    from metier.sources import (
+        CatalogUpdate,
+        DiscoveryLimits,
+        LocalMachine,
+        MetadataCache,
+        ProjectFolder,
+        SkillLoader,
+        SourceFolder,
+    )
     from metier.spec import Files
 
     from .installation import Installation
@@ -74,8 +83,11 @@ class LocalSkills:
         from metier.mcp import configured_servers
 
         ours = self.settings["skills.mcp"].value
-        others = configured_servers(home=self.paths.user_home, folder=self.paths.folder, environment=self.environment)
-        return others | frozenset(ours if isinstance(ours, dict) else ())
+        others = (
+            configured_servers(home=self.paths.user_home, folder=folder, environment=self.environment)
+            for folder in {self.paths.folder, self.paths.install_project}
+        )
+        return frozenset(ours if isinstance(ours, dict) else ()).union(*others)
 
     @cached_property
     def machine(self) -> LocalMachine:
@@ -127,6 +139,19 @@ class LocalSkills:
                 f"no such folder: {named.value} (from {origin})", hint="create it, or name the folder that contains your skills"
             )
 
+    def references(self) -> dict[str, References]:
+        """Returns what the texts of the enabled skills name, by folder."""
+        from metier.catalog import State
+        from metier.sources import read_all_references
+
+        return read_all_references((entry for entry in self.catalog.entries if entry.state is State.ENABLED), self._cache)
+
+    @property
+    def _cache(self) -> MetadataCache | None:
+        from metier.sources import MetadataCache
+
+        return MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None
+
     @property
     def limits(self) -> DiscoveryLimits:
         from metier.sources import DiscoveryLimits
@@ -158,17 +183,18 @@ class LocalSkills:
             last.state = state
         return last.catalog
 
-    def fresh_catalog(self) -> Catalog:
-        """Searches the disk again."""
-        from metier.sources import MetadataCache, build_catalog
+    def fresh_catalog(self, planned: Mapping[str, str] = MappingProxyType({})) -> Catalog:
+        """Searches the disk again. `planned`: folders of skills to be written, each with one that has its SKILL.md now."""
+        from metier.sources import build_catalog
 
         return build_catalog(
             self.places,
             filters=self.filters,
             machine=self.machine,
-            cache=MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None,
+            cache=self._cache,
             limits=self.limits,
             below=self.remote_servers.offers() if self.settings["skills.mcp"].value else (),
+            planned=planned,
         )
 
     def watch(self, stop: Event | None = None, *, files: bool = False) -> Iterator[CatalogUpdate]:
@@ -198,8 +224,8 @@ class LocalSkills:
             last.selector = self.selector_for(last.catalog)
         return last.selector
 
-    def selector_for(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
-        """`semantic` overrides the setting. The index is kept in the cache folder."""
+    def selector_for(self, catalog: Catalog, *, semantic: bool | None = None, is_saved: bool = True) -> Selector:
+        """`semantic` overrides the setting. The index is kept in the cache folder; without `is_saved` it is only read."""
         # Imported here: numpy costs 80 ms, and only a request needs it.
         from metier.selection import SelectorOptions
         from metier.sources import open_selector
@@ -208,4 +234,4 @@ class LocalSkills:
         index = self.paths.cache("selection.index") if self.settings.boolean("cache.enabled") else None
         by_meaning = self.settings.boolean("selection.semantic") if semantic is None else semantic
         options = SelectorOptions(max_skills=self.settings.number("skills.max_active"))
-        return open_selector(usable, index, semantic=by_meaning, options=options)
+        return open_selector(usable, index, semantic=by_meaning, options=options, is_saved=is_saved)

@@ -14,7 +14,7 @@ import click
 
 from metier import __version__
 from metier.app import App
-from metier.catalog import Entry, Source, State
+from metier.catalog import Source, State
 from metier.errors import MetierError
 from metier.install import NPM_HINT, UV_HINT, Leftover, find_leftovers
 from metier.install import repair as repair_scope
@@ -244,6 +244,7 @@ def _skills(app: App) -> Iterator[DoctorCheck]:
     yield DoctorCheck("skills", "ok" if catalog.entries else "warning", count_by_state(catalog.entries) or "no skills found")
     for warning in catalog.warnings:
         yield DoctorCheck("search", "warning", warning)
+    named, names = app.skills.references(), {entry.name for entry in catalog.entries}
     for entry in catalog.entries:
         if entry.state in (State.SKIPPED, State.UNAVAILABLE):
             yield DoctorCheck(
@@ -252,16 +253,8 @@ def _skills(app: App) -> Iterator[DoctorCheck]:
                 f"{entry.state}: {entry.reason}",
                 f"`metier skill show {entry.name}`" if entry.state is State.SKIPPED else "",
             )
-        elif entry.state is State.ENABLED and (missing := _missing(app, entry)):
+        elif entry.state is State.ENABLED and (missing := missing_for(app, entry.manifest, named[entry.folder], names)):
             yield DoctorCheck(entry.name, "warning", f"enabled, but this machine may lack: {', '.join(missing)}")
-
-
-def _missing(app: App, entry: Entry) -> tuple[str, ...]:
-    try:
-        body = "" if entry.source is Source.MCP else load(app.skills.files_of(entry)).instructions
-    except MetierError:
-        body = ""
-    return missing_for(app, entry.manifest, body)
 
 
 def _project(app: App) -> DoctorCheck:

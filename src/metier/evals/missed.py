@@ -53,13 +53,16 @@ class AgentLibrary:
 
     @classmethod
     def of(cls, visible: Sequence[Entry], others: Sequence[Entry]) -> AgentLibrary:
-        """Of several skills of one name, the one that the agent uses counts."""
+        """Of several skills of one name, the one that the agent uses counts, and hidden ones with another description."""
         ordered = [*sorted(visible, key=lambda entry: entry.state is not State.ENABLED), *others]
         chosen: dict[str, Entry] = {}
         for entry in ordered:
             if entry.state not in (State.SKIPPED, State.UNTRUSTED):
                 chosen.setdefault(entry.name, entry)
-        entries = {entry.folder: entry for entry in chosen.values()}
+        hidden = [
+            entry for entry in visible if entry.state is State.SHADOWED and entry.description != chosen[entry.name].description
+        ]
+        entries = {entry.folder: entry for entry in (*chosen.values(), *hidden)}
         return cls(
             entries=entries, visible=frozenset(entry.folder for entry in visible) & entries.keys(),
             selector=Selector(IndexedSkill(entry) for entry in entries.values()),
@@ -128,11 +131,13 @@ def find_missed(
         sure = _sure_matches(skills.selector, request.text, fit)
         if not sure:
             continue
+        # A skill that another one hides cannot be loaded by its name.
+        usable = [match for match in sure if skills.entries[match.id].state is not State.SHADOWED]
         loaded = {load.skill for load in transcript.loads}
-        if any(match.name in loaded for match in sure):
+        if any(match.name in loaded for match in usable):
             served += 1
             continue
-        missed.append(_missed(transcript, request, sure[0], skills))
+        missed.append(_missed(transcript, request, (usable or sure)[0], skills))
     return MissedReport(missed=tuple(sorted(missed, key=lambda one: -one.time)), requests=requests, served=served)
 
 

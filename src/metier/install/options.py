@@ -138,6 +138,8 @@ class InstallResult:
     """Folders that were copied before they were replaced, as (from, to)."""
     done: bool = True
     """False for a dry run."""
+    planned: tuple[PreparedSkill, ...] = field(default=(), compare=False, repr=False)
+    """The skills of a dry run of an installation, with their files."""
     notes: tuple[str, ...] = ()
     hides: tuple[HiddenSkill, ...] = ()
     """Other skills of the same names that are no longer used."""

@@ -40,6 +40,10 @@ class PreparedSkill:
         return self.entry.name
 
     @property
+    def files_to_write(self) -> Files:
+        return self.merge.files if self.merge else self.files
+
+    @property
     def is_blocked(self) -> bool:
         return self.scanned is not None and self.scanned.verdict == "block"
 

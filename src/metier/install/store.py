@@ -112,13 +112,13 @@ class SkillStore:
         """Installs these skills. A skill that is installed already keeps its targets and gains the new ones."""
         if options.dry_run:
             steps, lock = self._plan_install(skills, options)
-            return InstallResult(steps=steps, lock=lock, scope=self.scope, done=False)
+            return InstallResult(steps=steps, lock=lock, scope=self.scope, done=False, planned=tuple(skills))
         with self._hold():
             steps, lock = self._plan_install(skills, options)
             refuse_conflicts(steps)
             if options.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
                 raise RefusedError("--frozen, but this changes the lock", rule="frozen", hint="run it without --frozen")
-            files = {skill.name: skill.merge.files if skill.merge else skill.files for skill in skills}
+            files = {skill.name: skill.files_to_write for skill in skills}
             backups, records = self._plan_backups(skills, steps)
             saved = self._apply((*backups, *steps), files, lock, records)
         return InstallResult(steps=steps, lock=lock, scope=self.scope, saved=saved)

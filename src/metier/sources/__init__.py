@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .repository_folders import find_nested_folders
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
+    from .skill_references import read_all_references
     from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
     from .source_folders import BUNDLED, ProjectFolder, SourceFolder, standard_folders
     from .sqlite_file import DatabaseUse, delete_cache, open_cache, open_memory_database, open_sqlite
@@ -82,6 +83,7 @@ __all__ = [
     "open_sqlite",
     "package_folders",
     "project_chain",
+    "read_all_references",
     "read_regular",
     "refuse_bundled",
     "replace_bytes",
@@ -122,6 +124,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.package_skills": ("PackageSkills", "check_package", "find_package_skills", "package_folders"),
             "metier.sources.project_parents": ("project_chain",),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
+            "metier.sources.skill_references": ("read_all_references",),
             "metier.sources.skill_writer": (
                 "SkillFix",
                 "delete_skill_folder",

@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from metier.catalog import (
     Catalog,
@@ -91,8 +92,12 @@ def build_catalog(
     cache: MetadataCache | None = None,
     limits: DiscoveryLimits | None = None,
     below: Sequence[SourceOffers] = (),
+    planned: Mapping[str, str] = MappingProxyType({}),
 ) -> Catalog:
-    """Returns the catalog of these folders, from lowest to highest precedence. `below` are offers that hide nothing in them."""
+    """Returns the catalog of these folders, from lowest to highest precedence. `below` are offers that hide nothing in them.
+
+    `planned` are the folders of skills that are to be written, each with a folder that has its SKILL.md now.
+    """
     limits = limits or DiscoveryLimits()
     warnings: list[str] = []
     offers: list[SourceOffers] = list(below)
@@ -110,8 +115,12 @@ def build_catalog(
         # Installers link one copy of a skill into the folders of several agents; such a skill is listed once.
         search.invalid = [one for one in search.invalid if one[1] != "SK017" or os.path.realpath(one[0]) not in found]
         warnings += search.warnings
-        if search.found or search.invalid:
-            offers.append(SourceOffers(folder.source, _read_all(folder.root, search, cache), folder.trusted, folder.project))
+        ahead = _planned_in(folder.root, planned) if planned else {}
+        if search.found or search.invalid or ahead:
+            read = _read_all(folder.root, search, cache)
+            if ahead:
+                read = [*(offer for offer in read if offer.folder not in ahead), *ahead.values()]
+            offers.append(SourceOffers(folder.source, read, folder.trusted, folder.project))
     return merge(offers, filters=filters, machine=machine, warnings=warnings)
 
 
@@ -133,6 +142,17 @@ def _read_all(root: str, search: FolderSearch, cache: MetadataCache | None) -> l
     if cache:
         cache.save(changed, removed=known)
     return offers + invalid
+
+
+def _planned_in(root: str, planned: Mapping[str, str]) -> dict[str, Offer]:
+    """Returns the offers of planned skills in a source folder, by the folder that they will have."""
+    top = os.path.realpath(root)
+    found = {}
+    for target, folder in planned.items():
+        if os.path.realpath(os.path.dirname(target)) == top:
+            info = os.stat(os.path.join(folder, SKILL_FILE))
+            found[os.path.join(top, os.path.basename(target))] = _read_one(folder, info.st_mtime_ns, info.st_size)
+    return found
 
 
 def _read_one(folder: str, mtime: int, size: int) -> Offer:

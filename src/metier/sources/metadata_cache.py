@@ -11,19 +11,23 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from metier.catalog import Offer
 
 from .sqlite_file import delete_cache, open_cache
 
-__all__ = ["MetadataCache"]
+__all__ = ["MetadataCache", "TextRow"]
 
-_VERSION = 4
+_VERSION = 5
+"""Another one deletes the rows of earlier versions. Also raised if `read_references` finds something else."""
 _SCHEMA = """
 create table if not exists skill (
     folder text primary key, mtime integer not null, size integer not null, name text not null, description text not null,
     flags integer not null, needs text not null, fields text not null, problems text not null
+) without rowid;
+create table if not exists reference (
+    folder text primary key, mtime integer not null, size integer not null, named text not null
 ) without rowid;
 """
 _ROWS = """
@@ -34,6 +38,15 @@ _FRESH_NS = 50_000_000
 """A younger file is not cached, because another change within the same clock tick would not show in its time."""
 
 T = TypeVar("T")
+
+
+class TextRow(NamedTuple):
+    """A text about a SKILL.md of this time and size."""
+
+    folder: str
+    mtime_ns: int
+    size: int
+    text: str
 
 
 class MetadataCache:
@@ -73,6 +86,25 @@ class MetadataCache:
             rows = [offer for offer in rows if _is_storable(offer)]
             self._try(write, None)
 
+    def load_references(self) -> dict[str, TextRow]:
+        """Returns what the texts of skills name, by folder."""
+        if not os.path.exists(self.file):
+            return {}
+        rows: list[tuple[Any, ...]] = self._try(lambda db: db.execute("select * from reference").fetchall(), [])
+        return {row[0]: TextRow._make(row) for row in rows}
+
+    def save_references(self, rows: Iterable[TextRow]) -> None:
+        """Stores what the texts of these skills name, and deletes the rows of skills that are gone."""
+        limit = time.time_ns() - _FRESH_NS
+        kept = [row for row in rows if row.mtime_ns < limit and _is_storable(row)]
+
+        def write(db: sqlite3.Connection) -> None:
+            with db:
+                db.executemany("insert or replace into reference values (?, ?, ?, ?)", kept)
+                db.execute("delete from reference where folder not in (select folder from skill)")
+
+        self._try(write, None)
+
     def _try(self, use: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         try:
             with closing(self._open()) as db:
@@ -101,12 +133,14 @@ def _prepare(db: sqlite3.Connection) -> None:
     if version != _VERSION:
         # Larger pages write ten thousand rows 25 % faster; the pragma works only before the first table.
         db.execute("pragma page_size = 16384")
-        db.executescript(f"drop table if exists skill; {_SCHEMA} pragma user_version = {_VERSION};")
+        db.executescript(
+            f"drop table if exists skill; drop table if exists reference; {_SCHEMA} pragma user_version = {_VERSION};"
+        )
 
 
-def _is_storable(offer: Offer) -> bool:
+def _is_storable(row: Offer | TextRow) -> bool:
     try:
-        f"{offer.folder}{offer.name}{offer.description}".encode()
+        "".join(cell for cell in row if isinstance(cell, str)).encode()
     except UnicodeEncodeError:
         return False
     return True

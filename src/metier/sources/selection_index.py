@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from metier.catalog import Catalog, Entry
 from metier.selection import CorruptIndexError, Selection, Selector, SelectorOptions, SkillEmbeddings
-from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Extensions, split_document
+from metier.spec import Extensions
 
 from .atomic_write import replace_bytes
 from .discovery import discover
-from .disk_files import DiskFiles
 from .regular_file import open_regular
+from .skill_references import read_body
 
 __all__ = ["IndexedSkill", "open_embeddings", "open_selector", "select"]
 
@@ -72,11 +72,7 @@ class IndexedSkill:
 
     @property
     def body(self) -> str:
-        try:
-            return split_document(DiskFiles(self.entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)).body
-        except (OSError, LookupError):
-            # Removed since discovery; the description still finds it.
-            return ""
+        return read_body(self.entry.folder)
 
 
 def select(
@@ -98,8 +94,9 @@ def select(
 
 
 def open_selector(
-    entries: Iterable[Entry], file: str | None = None, *, semantic: bool = False, options: SelectorOptions | None = None
-) -> Selector:
+    entries: Iterable[Entry], file: str | None = None, *, semantic: bool = False, options: SelectorOptions | None = None,
+    is_saved: bool = True,
+) -> Selector:  # fmt: skip
     """Opens a selector over these entries (a catalog or some of its entries), and saves its index in `file` if it changed.
 
     `semantic` also ranks by sentence embeddings, which are saved in a second file next to the first. Raises
@@ -114,7 +111,8 @@ def open_selector(
         selector = Selector(skills, embeddings=embeddings, options=options)
     elif not selector.is_changed:
         return selector
-    _save(file, selector.index_bytes())
+    if is_saved:
+        _save(file, selector.index_bytes())
     return selector
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -29,11 +30,11 @@ class Machine:
         (place / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {description}\n{more}---\n# {name}\n")
         return place
 
-    def run(self, *words: str, stdin: str = "", status: int = 0) -> str:
+    def run(self, *words: str, stdin: str = "", status: int = 0, folder: Path | None = None) -> str:
         environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
         command = [str(Path(sys.executable).parent / "metier"), *words]
         done = subprocess.run(
-            command, input=stdin, cwd=self.project, env=environment, capture_output=True, text=True, check=False
+            command, input=stdin, cwd=folder or self.project, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout if status == 0 else done.stderr
@@ -57,6 +58,25 @@ def test_hooks_are_installed_into_the_agents_of_this_machine(machine: Machine) -
     assert "settings.json removed" in machine.run("hook", "uninstall")
     assert not (machine.home / ".claude" / "settings.json").exists()
     assert machine.run("hook", "uninstall") == "No agent has the hook.\n"
+
+
+def test_the_hook_of_a_project_is_the_same_from_any_of_its_folders(machine: Machine) -> None:
+    (machine.project / ".git").mkdir()
+    deep, package = machine.project / "docs" / "guides", machine.project / "packages" / "cart"
+    deep.mkdir(parents=True)
+    (package / "src").mkdir(parents=True)
+    (package / "metier.lock").touch()
+    assert f"wrote {machine.project}/.claude/settings.json" in machine.run("hook", "install", "--project", folder=deep)
+    assert not (deep / ".claude").exists()
+    for folder in (machine.project, deep):
+        assert "installed (project)" in machine.run("hook", "status", folder=folder)
+    # A folder with a lock of its own is a project of its own.
+    assert "installed (project)" not in machine.run("hook", "status", folder=package / "src")
+    assert f"wrote {package}/.claude/settings.json" in machine.run("hook", "install", "--project", folder=package / "src")
+    assert machine.run("hook", "uninstall", "--project", folder=package / "src").count("removed") == 1
+    assert (machine.project / ".claude" / "settings.json").exists()
+    assert machine.run("hook", "uninstall", "--project", folder=deep).count("removed") == 1
+    assert not (machine.project / ".claude" / "settings.json").exists()
 
 
 def test_an_agent_without_a_hook_is_named_with_the_others(machine: Machine) -> None:
@@ -129,6 +149,21 @@ def test_a_damaged_home_never_fails_a_prompt_and_status_shows_the_error(machine:
     assert machine.ask() == ""
     (machine.home / ".metier" / "config.toml").write_text("[[[")
     assert machine.ask() == ""
+
+
+def test_a_prompt_opens_no_connection(machine: Machine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        (machine.home / ".metier").mkdir()
+        settings = f'[skills]\nregistry = "{url}"\n[skills.mcp.acme]\nurl = "{url}/mcp"\n'
+        (machine.home / ".metier/config.toml").write_text(f'{settings}[model]\nname = "openai:m"\nbase_url = "{url}"\n')
+        machine.run("hook", "install")
+        assert "pdf-forms" in machine.ask()
+        machine.skill("chart-maker", "Draws charts of sales figures. Use when the user wants a chart or a plot.")
+        eventually(lambda: "chart-maker" in machine.ask("draw a chart of the sales"), "the refresh")
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_the_program_does_not_wait_for_its_refresh(machine: Machine) -> None:

@@ -71,6 +71,10 @@ def test_a_new_skill_says_which_requests_it_takes(shell: Shell, skill: Path) -> 
     rival = write_skill(
         shell.project, "pdf-fields", description="Fills in the fields of PDF forms. Use when a PDF form has fields."
     )
+    plan = shell("skill", "install", str(rival), "--dry-run", "--target", "none")
+    assert plan.code == 0
+    assert "pdf-fields would take " in plan.err
+    assert " of your last 8 requests from pdf-forms (95 % interval " in plan.err
     ran = shell("skill", "install", str(rival), "--yes", "--target", "none")
     assert ran.code == 0
     assert "pdf-fields takes " in ran.err
@@ -80,6 +84,13 @@ def test_a_new_skill_says_which_requests_it_takes(shell: Shell, skill: Path) -> 
     data = shell("skill", "conflicts", "--json").data["takeovers"]["requests"]
     assert data[0]["of"] == 8
     assert data[0]["interval"][0] <= data[0]["taken"] <= data[0]["interval"][1]
+    shell("skill", "remove", "pdf-fields")
+    write_skill(shell.project, "pdf-fields", description="Prints a calendar. Use when the user wants a calendar.")
+    shell("skill", "install", str(rival), "--yes", "--target", "none")
+    write_skill(shell.project, "pdf-fields", description="Fills in the fields of PDF forms. Use when a PDF form has fields.")
+    planned = shell("skill", "update", "--dry-run")
+    assert "pdf-fields would take " in planned.err
+    assert "pdf-fields takes " in shell("skill", "update").err
     shell("skill", "remove", "pdf-fields")
     quiet = shell("skill", "install", str(rival), "--yes", "--target", "none", METIER_INSTALL_COMPARE_REQUESTS="false")
     assert "takes" not in quiet.err

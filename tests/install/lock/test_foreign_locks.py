@@ -18,7 +18,7 @@ from install.builders import contents, prepared
 from install.servers import Repository
 from metier.errors import ConfigError
 from metier.install import ForeignLockFormat, read_folder, read_foreign_lock, render_foreign_lock
-from metier.install.lock.foreign_hashes import folder_hash, tree_id
+from metier.install.lock.foreign_hashes import folder_hash, matches_hash, tree_id
 from metier.values import replace
 
 COMMIT = "a1b2c3d4e5f6789012345678901234567890abcd"
@@ -128,6 +128,33 @@ def test_a_lock_that_is_written_and_read_again_pins_the_same_commit(to: ForeignL
     assert locked.ref == "github:acme/skills/skills/pdf#main"
     assert locked.at_commit == f"github:acme/skills/skills/pdf#{COMMIT}"
     assert render_foreign_lock([(replace(entry, installed="2026-11-15T12:00:00Z"), contents("pdf"))], to)[0] == text
+
+
+def test_a_local_skill_has_the_hash_that_apm_gave_to_the_same_folder(tmp_path: Path) -> None:
+    # Written by apm 0.35.0 for these files. Its copy of the folder has no links.
+    hashes = {
+        False: "14ca44fca409973630f50729450e6618f62de865a7189da2ec4f7d9d9eeb5fa1",
+        True: "6b58abe1dcdfab61c3e46eccd5bba8d3f6590ba3adb20142878cd8aa2c58e575",
+    }
+    folder = tmp_path / "skills/letter"
+    (folder / "references").mkdir(parents=True)
+    text = "---\nname: letter\ndescription: Writes letters. Use when the user wants a letter.\n---\n# Letter\n\nBe brief.\n"
+    (folder / "SKILL.md").write_text(text)
+    (folder / "references/a.md").write_text("hi\n")
+    entry = replace(prepared("letter").entry, name="letter")
+    entry = replace(
+        entry, origin=replace(entry.origin, kind="path", url=str(tmp_path), path="skills/letter", commit="", ref="")
+    )
+    for is_linked, expected in hashes.items():
+        if is_linked:
+            (folder / "b.md").symlink_to("references/a.md")
+            (folder / "more").symlink_to("references")
+        files = read_folder(str(folder))
+        written, _ = render_foreign_lock([(entry, files)], ForeignLockFormat.APM_LOCK, base=str(tmp_path / "skills"))
+        assert f'content_hash: "sha256:{expected}"' in written
+        (locked,) = read_foreign_lock(written, file=str(tmp_path / "skills/apm.lock.yaml")).skills
+        assert (locked.ref, locked.name, locked.hash) == (str(folder), "letter", expected)
+        assert matches_hash(files, locked.hash)
 
 
 def test_a_source_that_a_format_cannot_name_is_a_note() -> None:

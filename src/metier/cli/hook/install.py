@@ -22,7 +22,7 @@ __all__ = ["install"]
 
 @command("hook", "install")
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", shell_complete=complete_hook_agents)
-@click.option("--project", is_flag=True, help="Write the agent's file of the current folder, which can be committed.")
+@click.option("--project", is_flag=True, help="Write the agent's file of this project, which can be committed.")
 @click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 def install(app: App, *, agents: tuple[str, ...], project: bool, dry_run: bool) -> Result:
     """Add the hook to your agents, or to those named.
@@ -60,7 +60,8 @@ def _write(app: App, changes: Mapping[str, HostFileChange], *, project: bool) ->
             records.record_change(change.file, before, change.after)
         app.router.refresh(name, "")
         if project:
-            app.router.refresh(name, app.folder)
+            for folder in {app.paths.install_project, app.folder}:
+                app.router.refresh(name, folder)
 
 
 def _lines(changes: Mapping[str, HostFileChange], terminal: Terminal, *, dry_run: bool) -> Iterator[str]:

@@ -32,6 +32,6 @@ def hook_agents(app: App, named: Sequence[str]) -> tuple[str, ...]:
 
 
 def hook_place(app: App, agent: str, *, project: bool) -> HookPlace:
-    return HookPlace.of(
-        PROMPT_HOOKS[agent], home=app.paths.user_home, environment=app.environment, project=app.folder if project else None
-    )
+    """Returns the agent's file of the user, or of the project that project skills are installed into."""
+    root = app.paths.install_project if project else None
+    return HookPlace.of(PROMPT_HOOKS[agent], home=app.paths.user_home, environment=app.environment, project=root)

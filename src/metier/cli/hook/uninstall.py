@@ -21,7 +21,7 @@ __all__ = ["uninstall"]
 
 @command("hook", "uninstall")
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", shell_complete=complete_hook_agents)
-@click.option("--project", is_flag=True, help="Change the agent's file of the current folder.")
+@click.option("--project", is_flag=True, help="Change the agent's file of this project.")
 @click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 def uninstall(app: App, *, agents: tuple[str, ...], project: bool, dry_run: bool) -> Result:
     """Remove the hook from your agents, or from those named.

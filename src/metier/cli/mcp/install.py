@@ -34,7 +34,7 @@ __all__ = ["install"]
     "--client", "clients", multiple=True, required=True, type=click.Choice([client.value for client in ClientName]),
     help="The client to configure; repeatable.",
 )  # fmt: skip
-@click.option("--project", is_flag=True, help="Configure it for the current folder, in a file that can be committed.")
+@click.option("--project", is_flag=True, help="Configure it for this project, in a file that can be committed.")
 @click.option("--name", default="metier", show_default=True, help="The server's name in the client.")
 @click.option("--allow-scripts", is_flag=True, help="Let the server offer run_skill_script.")
 @click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
@@ -61,8 +61,9 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
 
 
 def _plan(app: App, client: ClientName, scope: ConfigScope, server: ServerCommand) -> HostFileChange:
-    file = config_file_of(client, scope, home=app.paths.user_home, folder=app.folder, environment=app.environment)
-    return plan_change(replace(file, inside=app.folder if scope is ConfigScope.PROJECT else None), server)
+    root = app.paths.install_project
+    file = config_file_of(client, scope, home=app.paths.user_home, folder=root, environment=app.environment)
+    return plan_change(replace(file, inside=root if scope is ConfigScope.PROJECT else None), server)
 
 
 def _row(client: str, change: HostFileChange, backup: str | None) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _refuse_twins(skills: list[ConvertedSkill]) -> None:
 
 def _folder(app: App, name: str, *, project: bool, parent: str | None) -> str:
     if project:
-        return os.path.join(app.folder, ".metier", "skills", name)
+        return os.path.join(app.paths.install_project, ".metier", "skills", name)
     return os.path.join(app.folder, os.path.expanduser(parent) if parent else app.installation.user_dir, name)
 
 

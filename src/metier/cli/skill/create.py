@@ -114,7 +114,7 @@ def new_skill_folder(app: App, name: SkillName, *, project: bool, parent: str | 
     if project and parent:
         raise UsageError("--project and --dir cannot be used together", hint="use one of them")
     if project:
-        return os.path.join(app.folder, ".metier", "skills", name.text)
+        return os.path.join(app.paths.install_project, ".metier", "skills", name.text)
     return os.path.join(app.folder, os.path.expanduser(parent) if parent else app.installation.user_dir, name.text)
 
 

@@ -194,5 +194,6 @@ def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Resu
             f"Installed {plural(changed, 'skill')}{where}{seen}; {len(rows) - changed} already up to date", "dim"
         )
 
-    notes = (*map(one_line, result.notes), *(takeover_notes(app, result.changed) if result.done else ()))
+    # A plan that the user confirmed has said it already.
+    notes = (*map(one_line, result.notes), *(takeover_notes(app, result) if with_steps else ()))
     return Result(data=data, lines=lines, notes=notes, status=6 if result.has_conflicts else 0)

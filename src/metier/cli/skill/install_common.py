@@ -30,6 +30,7 @@ from metier.install import (
     Verb,
     group_by_store,
 )
+from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE
 from metier.values import replace
 
 __all__ = [
@@ -248,18 +249,30 @@ def _has_requests(app: App, names: Sequence[str]) -> bool:
     return any(os.path.isdir(os.path.join(skill, "evals")) for skill in skills)
 
 
-def takeover_notes(app: App, names: Sequence[str]) -> tuple[str, ...]:
-    """Says which of the user's requests new or changed skills take from others. Never fails the command."""
+def takeover_notes(app: App, *results: InstallResult) -> tuple[str, ...]:
+    """Says which of the user's requests new or changed skills take from others, or would. Never fails the command."""
+    names = [name for result in results if result.done or result.planned for name in result.changed]
     if not names or not app.settings.boolean("install.compare_requests"):
         return ()
     try:
         if not _has_requests(app, names):
             return ()
-        sentences = app.recent_requests.takeovers(names, is_quick=True).sentences()
+        planned = {folder: text for result in results for folder, text in _planned_documents(result)}
+        recent = app.recent_requests
+        found = recent.planned_takeovers(planned) if planned else recent.takeovers(names, is_quick=True)
+        sentences = found.sentences()
     except (MetierError, OSError):
         return ()
-    more = ("`metier skill conflicts` shows the requests",) if sentences else ()
+    more = ("`metier skill conflicts` shows the requests",) if sentences and not found.is_planned else ()
     return (*map(one_line, sentences[:_MOST_TAKEOVERS]), *more)
+
+
+def _planned_documents(result: InstallResult) -> Iterator[tuple[str, bytes]]:
+    """Yields the folders that a plan writes, each with its new SKILL.md."""
+    folders = {step.name: step.path for step in result.steps if step.verb in (Verb.INSTALL, Verb.UPDATE)}
+    for skill in result.planned:
+        if skill.name in folders:
+            yield folders[skill.name], skill.files_to_write.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
 
 
 def prepare_after(

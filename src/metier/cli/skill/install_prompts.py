@@ -30,7 +30,7 @@ from metier.install import (
 from metier.spec import is_name
 from metier.values import dataclass, field, replace
 
-from .install_common import pause_progress, step_lines
+from .install_common import pause_progress, step_lines, takeover_notes
 
 __all__ = ["InstallQuestions", "with_prompts"]
 
@@ -111,6 +111,8 @@ class InstallQuestions:
         with pause_progress():
             for line in step_lines(plan, Terminal.of(sys.stderr), self.app.paths.user_home):
                 click.echo(line, err=True)
+            for note in takeover_notes(self.app, plan):
+                click.echo(note, err=True)
             self.is_plan_shown = True
             return ask_yes_no("Install?", default=True)
 

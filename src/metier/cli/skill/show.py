@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +12,7 @@ import click
 from metier.app import App
 from metier.catalog import (
     Entry,
+    References,
     Source,
     State,
     missing_references,
@@ -182,7 +183,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     packages = _packages(app, entry) if is_here else []
     manifest = entry.manifest
     needed = _needed(app, held, entry)
-    missing = missing_for(app, manifest, body)
+    missing = missing_for(app, manifest, read_references(manifest, body), {one.name for one in app.catalog.entries})
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
         **entry_row(entry),
@@ -302,18 +303,19 @@ def _facts(manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, st
     yield "tokens", f"about {tokens['catalog']:,} in the catalog, {tokens['instructions']:,} when activated"
 
 
-def missing_for(app: App, manifest: Manifest, body: str) -> tuple[str, ...]:
-    """Returns what this machine lacks of what the skill asks for: programs, packages, MCP servers and other skills."""
+def missing_for(app: App, manifest: Manifest, named: References, skills: Collection[str]) -> tuple[str, ...]:
+    """Returns what this machine lacks of what the skill asks for: programs, packages, MCP servers and other skills.
+
+    `skills` are the names of those that are here.
+    """
     machine = app.skills.machine
-    named = read_references(manifest, body)
     missing = missing_requirements(read_requirements(manifest.compatibility or ""), machine, machine.version_of)
     # A program that its frontmatter asks for is named there, and once is enough.
     asked = {command for one in read_requirements(manifest.compatibility or "") for command in one.commands}
     asked.update((*read_compatibility(manifest.compatibility or "").commands, *manifest.extensions.requires))
     named = named._replace(commands=tuple(name for name in named.commands if name not in asked))
-    here = {entry.name for entry in app.catalog.entries} if named.skills else set()
     servers = app.skills.configured_servers if named.servers else frozenset()
-    more = missing_references(named, machine=machine, has_skill=here.__contains__, has_server=servers.__contains__)
+    more = missing_references(named, machine=machine, has_skill=skills.__contains__, has_server=servers.__contains__)
     return (*missing, *more)
 
 

@@ -128,12 +128,11 @@ def _result(app: App, updated: Sequence[_Updated], *, dry_run: bool) -> Result:
             yield _next_step(conflicts)
 
     has_conflicts = bool(conflicts) or any(result.has_conflicts for result in results)
-    changed = [name for result in results if result.done for name in result.changed]
     return Result(
         data={"dry_run": dry_run, "skills": rows, **result_row(*results)},
         lines=lines,
         pages=True,
-        notes=takeover_notes(app, changed) if not dry_run else (),
+        notes=takeover_notes(app, *results),
         status=6 if has_conflicts else 1 if failed else 0,
     )
 

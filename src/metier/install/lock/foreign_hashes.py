@@ -1,14 +1,15 @@
-"""The hashes that other installers keep of a skill: git's id of a folder, and the folder hash of npm's `skills`. Pure."""
+"""The hashes that other installers keep of a skill: git's id of a folder, and those of npm's `skills` and of apm. Pure."""
 
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import unicodedata
 from collections.abc import Iterable
 
 from metier.archive import Contents
 
-__all__ = ["folder_hash", "matches_hash", "tree_id"]
+__all__ = ["folder_hash", "matches_hash", "package_hash", "tree_id"]
 
 # The order of ASCII in the collation that JavaScript's localeCompare uses; letters follow without regard to case.
 _ORDER = {char: place for place, char in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz")}
@@ -23,6 +24,22 @@ def folder_hash(contents: Contents) -> str:
     return total.hexdigest()
 
 
+def package_hash(contents: Contents) -> str:
+    """Returns the SHA-256 that apm gives to a local folder: each path and its bytes, in the order of the paths.
+
+    Apm copies the folder first, and its copy has files in place of links.
+    """
+    files = {member.path: member.data for member in contents.members}
+    for link in contents.links:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(link.path), link.target))
+        files |= {
+            link.path + member.path.removeprefix(target): member.data
+            for member in contents.members
+            if f"{member.path}/".startswith(f"{target}/")
+        }
+    return hashlib.sha256(b"".join(path.encode() + files[path] for path in sorted(files))).hexdigest()
+
+
 def tree_id(contents: Contents) -> str:
     """Returns the SHA-1 that git gives to a folder with these files."""
     entries = [
@@ -35,7 +52,7 @@ def tree_id(contents: Contents) -> str:
 
 def matches_hash(contents: Contents, pinned: str) -> bool:
     """Returns whether the contents have this hash, whose kind follows from its length."""
-    return pinned in ((tree_id(contents),) if len(pinned) == 40 else (folder_hash(contents),))
+    return pinned in ((tree_id(contents),) if len(pinned) == 40 else (folder_hash(contents), package_hash(contents)))
 
 
 def _tree(entries: Iterable[tuple[list[str], str, bytes]]) -> bytes:

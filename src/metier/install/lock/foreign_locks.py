@@ -21,7 +21,7 @@ from metier.install.refs.ref_types import GitRef, LocalPath, Ref, WellKnown, git
 from metier.spec import SKILL_FILE, Json, is_name, read_yaml, to_json
 from metier.values import dataclass, replace
 
-from .foreign_hashes import folder_hash, tree_id
+from .foreign_hashes import folder_hash, package_hash, tree_id
 from .lock_file import LockEntry
 
 __all__ = ["ForeignLock", "ForeignLockFormat", "LockedRef", "read_foreign_lock", "render_foreign_lock"]
@@ -200,7 +200,10 @@ def _apm_refs(row: object, base: str) -> Iterator[LockedRef]:
         raise ValueError("it comes from a registry of apm")
     if row.get("source") == "local":
         path = os.path.normpath(os.path.join(base, str(row.get("local_path", ""))))
-        yield LockedRef(ref=path, name=_skill_of(row))
+        pinned = str(row.get("content_hash", "")).removeprefix("sha256:")
+        # The hash is that of one skill only if the package is one.
+        name = _skill_of(row)
+        yield LockedRef(ref=path, name=name, hash=pinned if name and _HASH.fullmatch(pinned) else "")
         return
     commit = str(row.get("resolved_commit", ""))
     wanted = str(row.get("resolved_ref", "")) or None
@@ -273,11 +276,14 @@ def _skill_file(path: str) -> str:
     return f"{path}/{SKILL_FILE}" if path else SKILL_FILE
 
 
-def _apm_row(entry: LockEntry, _: Contents) -> dict[str, Any] | None:
+def _apm_row(entry: LockEntry, contents: Contents) -> dict[str, Any] | None:
     origin = entry.origin
     if origin.kind == "path":
-        source = {"repo_url": origin.url, "source": "local", "local_path": origin.url}
-        return {**source, "name": entry.name, "package_type": "claude_skill"}
+        path = f"{origin.url}/{origin.path}" if origin.path else origin.url
+        return {
+            "repo_url": f"_local/{os.path.basename(path)}", "name": entry.name, "package_type": "claude_skill",
+            "source": "local", "local_path": path, "content_hash": f"sha256:{package_hash(contents)}",
+        }  # fmt: skip
     if origin.kind != "git" or not is_commit(origin.commit):
         return None
     return {

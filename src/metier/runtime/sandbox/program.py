@@ -69,7 +69,7 @@ class ConfinedProgram:
             words += ["--ro-bind", shown, path]
         for path in system.masked():
             words += ["--ro-bind", "/dev/null", path]
-        words += ["--bind", self.home, self.inner_home, "--bind", self.socket, "/run/model"]
+        words += ["--bind", self.home, self.inner_home, "--bind", self.socket, "/run/model", "--remount-ro", "/"]
         for name, value in self.environment.items():
             words += ["--setenv", name, value]
         words += ["--chdir", self.folder, "--", python, "-I", "-S", _RELAY, str(self.port), "/run/model"]
