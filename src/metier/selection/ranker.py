@@ -9,6 +9,7 @@ import numpy as np
 from metier.values import dataclass, replace
 
 from .arrays import Array
+from .candidate_texts import read_texts
 from .confidence import confidence, fit, rank_features
 from .match import ScoreShare
 from .query import Query
@@ -104,16 +105,18 @@ def collect_evidence(
 ) -> Evidence:
     postings = library.postings(query)
     weights = term_weights(query, postings, library.live_count, trained)
-    found = find_candidates(postings, weights, len(library.alive), limit + further)
-    rows, behind = found[:limit], found[limit:]
     if library.live_count <= limit and len(query):
         # A small library is scored whole, because the right skill may share no word with the request.
-        also = {*also, *np.flatnonzero(library.alive).tolist()}
-    if extra := sorted({*also} - {*rows.tolist()}):
-        rows = np.concatenate([rows, np.array(extra, dtype=np.int64)])
-        behind = behind[~np.isin(behind, extra)]
+        texts, behind = library.whole(trained), np.zeros(0, dtype=np.int64)
+    else:
+        found = find_candidates(postings, weights, len(library.alive), limit + further)
+        rows, behind = found[:limit], found[limit:]
+        if extra := sorted({*also} - {*rows.tolist()}):
+            rows = np.concatenate([rows, np.array(extra, dtype=np.int64)])
+            behind = behind[~np.isin(behind, extra)]
+        texts = read_texts(library, rows, trained)
     # Some kernels read past a short row and raise the flag for "invalid"; all numbers are finite.
     with np.errstate(invalid="ignore"):
         return compute_signals(
-            query, library, postings, (weights, adjust_weights(query, weights, trained)), rows, trained, behind
+            query, library, postings, (weights, adjust_weights(query, weights, trained)), texts, trained, behind
         )
