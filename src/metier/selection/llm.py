@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from metier.values import replace
@@ -34,7 +34,9 @@ class TextModel(Protocol):
 class LocalSelector(Protocol):
     """A selector without a model, such as `Selector`."""
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection: ...
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection: ...
 
 
 class LlmSelector:
@@ -43,10 +45,12 @@ class LlmSelector:
         self._model = model
         self._options = options or SelectorOptions()
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection:
         ids = tuple(recent)
-        fallback = self._local.select(query, limit, recent=ids)
-        shortlist = self._local.select(query, _SHORTLIST, recent=ids).selected
+        fallback = self._local.select(query, limit, recent=ids, prior=prior)
+        shortlist = self._local.select(query, _SHORTLIST, recent=ids, prior=prior).selected
         most = self._options.max_skills if limit is None else limit
         if not shortlist or most < 1:
             return fallback

@@ -19,6 +19,8 @@ from .tokenization import split_sentences, split_words, term_hash, word_terms
 __all__ = ["Query", "read_query"]
 
 _REPEAT = 0.5
+_KEYWORDS, _FEW_STOP_WORDS = 4, 0.08
+"""A list of keywords has at least so many words, and fewer stop words than that."""
 _SENTENCES = 40
 _LONGEST = 20_000
 """Maximum number of characters; the rest of a longer request is usually attachments."""
@@ -41,6 +43,8 @@ class Query:
     """Indexed by sentence and term: 1 if it occurs there. A very long request has its first and last sentences only."""
     follows: Array
     """Square: True if the second term comes right after the first."""
+    is_keywords: bool
+    """True if it is a list of words and no sentence."""
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -63,6 +67,7 @@ def read_query(text: str) -> Query:
     for left, right in itertools.pairwise(said):
         follows[place[left[-1]], place[right[0]]] = True
     counts = np.array(list(flat.values()), dtype=np.float32)
+    stop_words = sum(not run for run in runs)
     return Query(
         text=text,
         terms=terms,
@@ -73,6 +78,7 @@ def read_query(text: str) -> Query:
         spelling=_spelling(parts, runs, terms, written, counts),
         parts=_parts(parts, place),
         follows=follows,
+        is_keywords=len(runs) >= _KEYWORDS and stop_words < _FEW_STOP_WORDS * len(runs),
     )
 
 

@@ -10,16 +10,16 @@ from metier.values import dataclass, replace
 
 from .arrays import Array
 from .candidate_texts import read_texts
-from .confidence import confidence, fit, rank_features
+from .confidence import confidence, fit, rank_features, without_siblings
 from .match import ScoreShare
 from .query import Query
 from .salience import adjust_weights
-from .signals import SIGNALS, Evidence, compute_signals, find_candidates, term_weights
+from .signals import SIGNALS, Evidence, anchor, compute_signals, find_candidates, term_weights
 from .similarity import NEAREST, TOPICAL
 from .skill_index import SkillIndex
 from .trained_data import Network, TrainedData
 
-__all__ = ["GROUPS", "RankedCandidates", "add_similarity", "collect_evidence", "rank", "uncovered_share"]
+__all__ = ["GROUPS", "RankedCandidates", "add_similarity", "collect_evidence", "order_scores", "rank", "uncovered_share"]
 
 _NAMED_GROUPS = {
     "name": ("name_coverage", "name_share", "length_name"),
@@ -62,18 +62,25 @@ class RankedCandidates:
 
     def fit_and_confidence(self, places: Sequence[int]) -> tuple[Array, Array]:
         """Returns the log-odds that each of these fits, and that each is the intended one."""
-        columns = rank_features(self.evidence.values, self.raw).take(places, axis=0)
-        networks = self.trained.networks
-        return fit(columns, networks["fit"], self.live_count, self.trained.size_bonus), confidence(columns, networks["sure"])
+        networks, front = self.trained.networks, self.evidence.front
+        columns = rank_features(self.evidence.values, self.raw)
+        alone = without_siblings(columns, self.raw, places, front)
+        odds = fit(alone, networks["fit"], self.live_count, self.trained.size_bonus)
+        return odds, confidence(columns.take(places, axis=0), networks["sure"])
 
     def shares(self, place: int) -> tuple[ScoreShare, ...]:
         """Returns how much of a candidate's score is lost if a group of signals is set to its mean."""
         changed = np.repeat(self.evidence.values[[place]], len(GROUPS), axis=0)
         for line, columns in enumerate(_COLUMNS):
             changed[line, columns] = self.network.middle[columns]
-        lost = (self.raw[place] - self.network.scores(changed)).round(3).tolist()
+        lost = (self.raw[place] - order_scores(self.network, changed, self.evidence.strangeness)).round(3).tolist()
         found = tuple(ScoreShare(group, value) for group, value in zip(GROUPS, lost, strict=True))
         return found if self.bonus is None else (*found, ScoreShare("sentence model", round(float(self.bonus[place]), 3)))
+
+
+def order_scores(network: Network, values: Array, strangeness: float) -> Array:
+    """Returns the scores that order the candidates."""
+    return network.scores(values) + anchor(values, strangeness)
 
 
 def rank(
@@ -83,7 +90,7 @@ def rank(
     evidence = collect_evidence(query, library, trained, limit=limit, also=also, further=further)
     network = trained.order(library.live_count)
     # Rounded, because equal rows may differ in the last bit, which would decide a tie by chance.
-    raw = network.scores(evidence.values).round(4)
+    raw = order_scores(network, evidence.values, evidence.strangeness).round(4)
     return RankedCandidates(
         evidence=evidence, network=network, raw=raw, odds=raw + network.bias, live_count=library.live_count, trained=trained
     )

@@ -7,6 +7,8 @@ of the same name.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from metier.values import dataclass
@@ -17,9 +19,18 @@ from .query import Query
 from .segment import BODY, FIELDS, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
 from .similarity import NEAREST, TOPICAL, nearest_word_signals, topic_signals
 from .skill_index import Postings, SkillIndex
-from .trained_data import TrainedData
+from .trained_data import FEW_SKILLS, TrainedData
 
-__all__ = ["SIGNALS", "Evidence", "compute_signals", "find_candidates", "spread_postings", "term_weights"]
+__all__ = [
+    "SIGNALS",
+    "Evidence",
+    "anchor",
+    "compute_signals",
+    "find_candidates",
+    "spread_postings",
+    "strangeness_of",
+    "term_weights",
+]
 
 _PLAIN = (
     "score", "score_ratio", "flat", "front", "back", "heads", "negative", "front_coverage", "coverage", "name_coverage",
@@ -33,6 +44,7 @@ _BESIDE = (
     "company", "passage", "passage_part",
 )  # fmt: skip
 SIGNALS = (*_PLAIN, *(f"{name}_z" for name in _BESIDE))
+_PLAIN_Z, _VECTOR_Z = (SIGNALS.index(name) for name in ("plain_z", "vector_front_z"))
 _BESIDE_ROWS = [_PLAIN.index(name) for name in _BESIDE]
 
 _IN_ORDER = (
@@ -40,6 +52,8 @@ _IN_ORDER = (
 )  # fmt: skip
 _FAR_BEHIND = 0.3
 """Share of the best score below which a row is rarely a candidate."""
+_LONG = 3.4
+"""Logarithm of the number of terms from which a request is long: thirty."""
 _NONE = np.zeros(0, dtype=np.int64)
 _BITS = (1 << np.arange(len(FIELDS), dtype=np.uint8))[:, None, None]
 
@@ -57,6 +71,10 @@ class Evidence:
     """Rows after the candidates, by words alone; used only for a very large limit."""
     weights: Array
     """Weight of each term of the request, after `salience`."""
+    front: Array
+    """Unit vector of each candidate's name and description."""
+    strangeness: float
+    """See `strangeness_of`."""
 
 
 def term_weights(query: Query, postings: Postings, live_count: int, trained: TrainedData) -> Array:
@@ -115,7 +133,31 @@ def compute_signals(
         values[place] = column[name]
     values[len(_PLAIN) :] = standard(values[_BESIDE_ROWS])
     bits = ((counts > 0) * _BITS).sum(axis=0, dtype=np.uint8)
-    return Evidence(rows=rows, values=np.ascontiguousarray(values.T), matched=bits, further=further, weights=moved)
+    return Evidence(
+        rows=rows,
+        values=np.ascontiguousarray(values.T),
+        matched=bits,
+        further=further,
+        weights=moved,
+        front=texts.stored[::2],
+        strangeness=strangeness_of(query, library.live_count),
+    )
+
+
+def anchor(values: Array, strangeness: float) -> Array:
+    """Returns log-odds by plain words and meaning, for a request unlike those that the networks learned from."""
+    return np.asarray(strangeness * (2 * values[:, _PLAIN_Z] + values[:, _VECTOR_Z]))
+
+
+def strangeness_of(query: Query, live_count: int) -> float:
+    """Returns how unlike the training requests a request is, which are sentences with about twenty words.
+
+    0 for those, 1 for a list of keywords; beyond thirty terms it grows with the length. Always 0 in a small library, where
+    the network orders such requests better than plain words do.
+    """
+    if live_count <= FEW_SKILLS:
+        return 0.0
+    return 1.0 if query.is_keywords else max(0.0, math.log1p(len(query)) - _LONG)
 
 
 def spread_postings(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array, Array]:

@@ -44,11 +44,16 @@ class TriggerMatch:
     doubt: float = 1.0
     """Probability that all triggers are wrong, as if they were independent."""
     whole_phrase: bool = False
-    recent: bool = False
-    """Used earlier in this session; decides a tie."""
+    recent: int = 0
+    """0, or the place among the skills used earlier in this session, the latest highest; decides a tie."""
     bonus: float = 0.0
     """Log-odds for a verb and for recent use: enough to win a tie, too little to activate a skill."""
     reasons: list[str] = field(default_factory=list)
+
+    @property
+    def is_call(self) -> bool:
+        """True if the request names the skill or has one of its keywords or patterns: it is wanted, whatever else is."""
+        return self.named or self.doubt < 1
 
     def add_evidence(self, probability: float, reason: str) -> None:
         self.doubt *= 1 - probability
@@ -71,10 +76,12 @@ def find_trigger_matches(
                 match.reasons.append("named in the request")
     if library.has_triggers:
         _add_triggers(text, library, triggers_of, options, found)
-    for row in recent_rows:
+    used = list(recent_rows)
+    for place, row in enumerate(used, 1):
         match = found.setdefault(row, TriggerMatch())
-        match.recent = True
-        match.add_bonus(options.recent, "used recently")
+        match.recent = place
+        # Half for the first, all of it for the latest.
+        match.add_bonus(options.recent * (1 + place / len(used)) / 2, "used recently")
     return found
 
 
