@@ -91,7 +91,7 @@ def _prior(app: App, *, clear: bool) -> Result:
         count = app.sessions.prior.clear()
         done = f"Deleted your corrections for {plural(count, 'skill')}" if count else "There are no corrections"
         return Result(data={"deleted": count}, lines=lambda _: [done])
-    found = dict(reversed(app.sessions.prior.corrections().items()))
+    found = dict(list(app.sessions.prior.corrections().items())[::-1])
     rows = {
         name: {"wanted": counts.wanted, "unwanted": counts.unwanted, "odds": round(counts.odds, 2)}
         for name, counts in found.items()
