@@ -43,7 +43,7 @@ from metier.selection.confidence import confidence, fit, rank_features
 from metier.selection.container import unpack
 from metier.selection.embeddings import SkillEmbeddings
 from metier.selection.minilm import MiniLM
-from metier.selection.ranker import GROUPS, uncovered_share
+from metier.selection.ranker import GROUPS, order_scores, uncovered_share
 from metier.selection.signals import SIGNALS
 from metier.selection.trained_data import NETWORKS, TRAINED_FORMAT, Network, TrainedData, load_trained_data, read_network
 from training.examples import FOLDS, Example, Libraries, examples, folds_by_source, judgements, make_example
@@ -98,15 +98,18 @@ class Folds:
     def order(self, one: Example) -> Network:
         return self.without(one.request.source).order(one.size)
 
+    def scores(self, one: Example, values: Array | None = None) -> Array:
+        return order_scores(self.order(one), one.values if values is None else values, one.strangeness)
+
     def fit(self, one: Example) -> Array:
         """Log-odds that each candidate fits."""
         trained = self.without(one.request.source)
-        columns = rank_features(one.values, self.order(one).scores(one.values))
+        columns = rank_features(one.values, self.scores(one))
         return fit(columns, trained.networks["fit"], one.size, trained.size_bonus)
 
     def said(self, one: Example) -> list[tuple[float, float]]:
         """The confidence of each of the first three, and whether it was right."""
-        raw = self.order(one).scores(one.values)
+        raw = self.scores(one)
         sure = confidence(rank_features(one.values, raw), self.without(one.request.source).networks["sure"])
         return [(1 / (1 + math.exp(-sure[place])), right) for place, right in judgements(one, raw)]
 
@@ -284,7 +287,7 @@ def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[
     for setting, name in (("all", "whole library"), ("own", "own library of ten or more")):
         found = defaultdict(list)
         for one in lists[setting]:
-            raw = folds.order(one).scores(one.values)
+            raw = folds.scores(one)
             near = embeddings.similarity(one.request.query, [by_id[name] for name in one.ids])
             for weight in (0.0, MEANING / 2, MEANING, 1.5 * MEANING):
                 scores = raw if near is None else raw + weight * uncovered_share(one.values) * near
@@ -427,7 +430,7 @@ def ordered(folds: Folds, lists: Sequence[Example], without: str = "") -> Figure
         network = folds.order(one)
         values = one.values.copy()
         values[:, columns] = network.middle[columns]
-        rows.append(measure(best(one, network.scores(values)), one.request.skills))
+        rows.append(measure(best(one, folds.scores(one, values)), one.request.skills))
     return mean(rows)
 
 

@@ -19,6 +19,7 @@ from metier.selection.arrays import Array
 from metier.selection.confidence import confidence, log_size_excess, rank_features
 from metier.selection.confidence import fit as fit_of
 from metier.selection.container import pack
+from metier.selection.ranker import order_scores
 from metier.selection.trained_data import TRAINED_FORMAT, TrainedData
 from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
 from training.labels import SELECTION_FILES, Labelled, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
@@ -126,7 +127,7 @@ def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str,
         held = examples(material.libraries, [one for one in asked if one.source in left_out], made.trained, SETTINGS)
         brief = [one for one in material.brief if one.source in left_out]
         for one in [*held, *examples(material.bare, brief, made.trained, BRIEF)]:
-            raw = order(one).scores(one.values)
+            raw = order_scores(order(one), one.values, one.strangeness)
             if one.request.kind not in (*NOT_ASKED, "quoted", "fragment"):
                 figures[one.setting].append(measure(_best(one, raw), one.request.skills))
             answers.add(one, raw, made)

@@ -60,6 +60,8 @@ class Example:
     values: np.ndarray
     size: int
     """Skills in the library."""
+    strangeness: float = 0.0
+    """Of the request; see `strangeness_of`."""
 
     @property
     def right(self) -> np.ndarray:
@@ -163,7 +165,7 @@ def make_example(
 ) -> Example:
     evidence = collect_evidence(read_query(one.query), library, trained, limit=limit)
     ids = tuple(own[row].id for row in evidence.rows)
-    return Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS)), library.live_count)
+    return Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS)), library.live_count, evidence.strangeness)
 
 
 def judgements(one: Example, raw: np.ndarray) -> list[tuple[int, float]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from metier.selection.arrays import Array
 from metier.selection.confidence import log_size_excess, rank_features
+from metier.selection.ranker import order_scores
 from metier.selection.trained_data import FEW_SKILLS, Network
 from training.descent import Ensemble, descend, listwise, mean_and_spread
 from training.examples import CANDIDATES, TERMS, Example, Wording, judgements
@@ -148,7 +149,7 @@ def right_rows(lists: Sequence[Example], order: Orders) -> Rows:
 def _standings(lists: Sequence[Example], order: Orders) -> Iterator[tuple[Example, Array, Array]]:
     for one in lists:
         if len(one.ids):
-            raw = order(one).scores(one.values)
+            raw = order_scores(order(one), one.values, one.strangeness)
             yield one, raw, rank_features(one.values, raw)
 
 

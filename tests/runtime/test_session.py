@@ -18,12 +18,14 @@ from metier.runtime import (
     Budgets,
     EventBus,
     OverBudgetError,
+    SelectionPrior,
     Session,
     SessionOptions,
     SessionServices,
     SqliteSessionStore,
     events,
 )
+from metier.sources.selection_index import IndexedSkill
 from metier.testing import EventRecorder, TickingClock, skill_folder
 
 
@@ -395,3 +397,49 @@ def test_a_use_counts_once_and_not_again_at_every_later_change(skills: Path) -> 
     assert [row.name for row in session.active] == ["c", "a", "b"]
     assert session.activate("d").evicted == ("c",)
     assert session.activate("e").evicted == ("a",)
+
+
+def similar_skills(root: Path) -> Path:
+    for name in ("pens", "inks"):
+        (root / name).mkdir(exist_ok=True)
+        says = "Draws charts of tables in CSV files. Use when the user wants a chart or a plot."
+        (root / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {says}\n---\n\nDraw it.\n")
+    return root
+
+
+def selecting_session(root: Path, prior: SelectionPrior) -> Session:
+    catalog = metier.discover(root)
+    services = SessionServices(selector=metier.Selector(map(IndexedSkill, catalog.entries)), prior=prior)
+    return Session(catalog, services=services)
+
+
+REQUEST = "draw a chart of the numbers in this CSV file"
+
+
+def test_a_skill_that_the_user_calls_is_preferred_in_later_sessions(tmp_path: Path) -> None:
+    prior = SelectionPrior(str(tmp_path / "corrections.json"))
+    for name in ("inks", "pens", "pens"):
+        selecting_session(similar_skills(tmp_path), prior).activate(name)
+    later = selecting_session(tmp_path, SelectionPrior(prior.file))
+    assert [activation.name for activation in later.activate_for(REQUEST)] == ["pens"]
+
+
+def test_a_selected_skill_that_the_user_unloads_stays_away_until_it_is_called(tmp_path: Path) -> None:
+    prior = SelectionPrior()
+    session = selecting_session(similar_skills(tmp_path), prior)
+    [first] = session.activate_for(REQUEST)
+    session.deactivate(first.name)
+    assert prior.corrections()[first.name].unwanted == 1
+    [second] = session.activate_for(REQUEST)
+    assert second.name != first.name
+    session.deactivate(second.name)
+    session.activate(first.name)
+    assert session.select(REQUEST).selected[0].name == first.name
+
+
+def test_a_skill_that_is_no_longer_active_still_wins_a_tie(tmp_path: Path) -> None:
+    for name in ("inks", "pens"):
+        session = selecting_session(similar_skills(tmp_path), SelectionPrior())
+        session.activate(name, by=ActivatedBy.MODEL)
+        session.deactivate(name, by=ActivatedBy.MODEL)
+        assert session.select(REQUEST).selected[0].name == name

@@ -59,7 +59,22 @@ def test_of_two_skills_that_both_fit_neither_is_sure() -> None:
     ]
     other = sample("sql-tuner", "Speeds up slow SQL queries with indexes in PostgreSQL.")
     request = "fill in the tax form that I got as a PDF and sign it"
-    first, second = Selector([*twins, other]).select(request)
+    first, second = Selector([*twins, other]).select(request, limit=2)
     assert {first.name, second.name} == {"pdf-forms", "form-filler"}
     [alone] = Selector([twins[0], other]).select(request)
     assert max(first.confidence, second.confidence) < alone.confidence
+
+
+def test_of_two_skills_for_the_same_work_the_better_one_is_activated() -> None:
+    charts = [
+        sample("chart-maker", "Draws charts and plots from CSV files. Use when the user wants to plot or visualise data."),
+        sample("data-viz", "Creates charts, graphs and plots of data in CSV files. Use when asked to plot or chart a table."),
+    ]
+    other = sample("sql-tuner", "Speeds up slow SQL queries with indexes in PostgreSQL.")
+    request = "draw a bar chart from the numbers in sales.csv"
+    found = Selector([*charts, other]).select(request, limit=3)
+    assert found.selected[0].decision is MatchDecision.ACTIVATE
+    assert all(match.decision is not MatchDecision.ACTIVATE for match in found.selected[1:])
+    [alone] = Selector([sample(charts[0].name, charts[0].description), other]).select(request)
+    with_sibling = next(match for match in found if match.name == alone.name)
+    assert with_sibling.fit > 0.8 * alone.fit

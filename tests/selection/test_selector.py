@@ -44,8 +44,47 @@ def test_without_a_limit_only_skills_to_activate_are_returned(selector: Selector
 
 def test_no_more_than_max_skills_are_activated() -> None:
     copies = [sample(f"pdf-{place}", "Merge PDF files and fill in PDF forms") for place in range(8)]
-    selector = Selector(copies, options=SelectorOptions(max_skills=2, activate=0.0))
-    assert len(selector.select("merge pdf files")) == 2
+    selector = Selector(copies, options=SelectorOptions(max_skills=2))
+    assert len(selector.select("use pdf-1, pdf-2 and pdf-3 here")) == 2
+
+
+def test_a_request_activates_one_skill_and_suggests_the_others_that_fit() -> None:
+    copies = [sample(f"pdf-{place}", "Merge PDF files and fill in PDF forms") for place in range(3)]
+    found = Selector(copies).select("merge these pdf files", limit=3)
+    assert [match.decision.value for match in found] == ["activate", "suggest", "suggest"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("merge these PDF files into one, then speed up the slow SQL query with an index", {"pdf-forms", "sql-tuner"}),
+        ("merge these PDF files into one and also fill in the PDF form", {"pdf-forms"}),
+        ("merge these PDF files into one; have a nice day", {"pdf-forms"}),
+    ],
+)
+def test_a_part_that_asks_for_other_work_activates_a_second_skill(text: str, names: set[str]) -> None:
+    skills = [
+        sample("pdf-forms", "Merges PDF files and fills in PDF forms. Use when a document is a PDF."),
+        sample("sql-tuner", "Speeds up slow SQL queries with indexes and query plans in PostgreSQL."),
+    ]
+    assert {match.name for match in Selector(skills).select(text)} == names
+
+
+def test_a_correction_decides_between_skills_that_fit_and_calls_no_other() -> None:
+    copies = [sample(f"pdf-{place}", "Merge PDF files and fill in PDF forms") for place in range(2)]
+    selector = Selector([*copies, sample("poems", "Writes poems and verses")])
+    for place in range(2):
+        [best] = selector.select("merge these pdf files", prior={f"home#pdf-{place}": 0.35, "home#poems": 1.0, "gone": 1.0})
+        assert best.name == f"pdf-{place}"
+        assert "you asked for it before" in best.reason
+    [best] = selector.select("merge these pdf files", prior={"home#pdf-0": -3.0})
+    assert best.name == "pdf-1"
+
+
+def test_the_latest_of_two_recent_skills_wins_a_tie() -> None:
+    selector = Selector([sample(f"pdf-{place}", "Merge PDF files and fill in PDF forms") for place in range(3)])
+    for recent in (["home#pdf-1", "home#pdf-2"], ["home#pdf-2", "home#pdf-1"]):
+        assert selector.select("merge these pdf files", recent=recent).selected[0].id == recent[-1]
 
 
 def test_scores_fall_and_stay_between_0_and_1(selector: Selector) -> None:

@@ -31,7 +31,15 @@ def test_a_few_words_that_fit_activate_a_skill(bundled: Selector, text: str, wan
 
 @pytest.mark.parametrize(
     "text",
-    ["thanks a lot", "what is the capital of France", "write a poem", "send an email", "book a flight", "tell me a joke"],
+    [
+        "fix the bug in login.py",
+        "thanks a lot",
+        "what is the capital of France",
+        "write a poem",
+        "send an email",
+        "book a flight",
+        "tell me a joke",
+    ],
 )
 def test_a_few_words_that_fit_nothing_activate_nothing(bundled: Selector, text: str) -> None:
     assert not bundled.select(text)

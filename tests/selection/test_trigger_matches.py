@@ -26,6 +26,40 @@ def test_a_path_is_not_a_mention() -> None:
     assert all("named" not in match.reason for match in found)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /tasks returns 404",
+        "the /tasks endpoint is slow",
+        "I just finished /tasks, what is next?",
+        "open ~/tasks/list.json and /tasks.json",
+        "don't use load-test",
+        "we run load-test servers in Ohio",
+        "the load-test skill is broken",
+        "we have no load-test data",
+    ],
+)
+def test_a_path_a_report_or_a_compound_word_names_no_skill(text: str) -> None:
+    selector = Selector([sample("tasks", "Lists chores"), sample("load-test", "Measures a server under load"), *EXAMPLES])
+    assert all("named" not in match.reason for match in selector.select(text, limit=9))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "load-test",
+        "/load-test",
+        "Look here. $load-test",
+        "use load-test for it",
+        "with the load-test skill",
+        "try `load-test`.",
+    ],
+)
+def test_a_skill_that_is_called_is_named(text: str) -> None:
+    selector = Selector([sample("load-test", "Measures a server"), *EXAMPLES])
+    assert "named" in selector.select(text, limit=1).selected[0].reason
+
+
 def test_an_ordinary_word_that_is_a_name_is_not_a_mention() -> None:
     selector = Selector([sample("review", "Look over code"), *EXAMPLES])
     assert all("named" not in match.reason for match in selector.select("a review of last night's dinner", limit=5))

@@ -209,10 +209,12 @@ class _LateSelector:
         self._skills = skills
         self._built: tuple[Catalog, Selector] | None = None
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection:
         from metier.sources import open_selector
 
         catalog = self._skills.catalog
         if self._built is None or self._built[0] is not catalog:
             self._built = (catalog, open_selector((entry for entry in catalog if entry.is_for_models), None))
-        return self._built[1].select(query, limit, recent=recent)
+        return self._built[1].select(query, limit, recent=recent, prior=prior)

@@ -387,8 +387,8 @@ class AgentEngine:
             return reply
 
         chooser = LlmSelector(selector, ask)
-        recent = self.session.recent_folders
-        return decide(_with_triggered(found, chooser.select(message, most, recent=recent)), most)
+        chosen = chooser.select(message, most, recent=self.session.recent_folders, prior=self.session.prior)
+        return decide(_with_triggered(found, chosen), most)
 
     def _build(self, current: list[TranscriptMessage] | None = None) -> Prompt:
         sent = history.text_of([*self._sent(), *(current or [])]) if current is not None else ""

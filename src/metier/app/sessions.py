@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Permissions,
         Runner,
         SecretStore,
+        SelectionPrior,
         Session,
         SessionOptions,
         SessionServices,
@@ -51,6 +52,13 @@ class Sessions:
         from metier.runtime import SqliteSessionStore
 
         return SqliteSessionStore(self.settings.path("session.store") or self.paths.at("sessions.sqlite"))
+
+    @cached_property
+    def prior(self) -> SelectionPrior:
+        """The user's corrections of the selection."""
+        from metier.runtime import SelectionPrior
+
+        return SelectionPrior(self.paths.at("corrections.json"))
 
     @property
     def is_writable(self) -> bool:
@@ -242,7 +250,7 @@ class Sessions:
         self, approve: ApprovalHook | None, *, kept: bool, open_selector: Callable[[Catalog], SkillSelector],
         current_catalog: Callable[[], Catalog] | None = None,
     ) -> SessionServices:  # fmt: skip
-        from metier.runtime import EventBus, LazyRunner, MemorySessionStore, SessionServices
+        from metier.runtime import EventBus, LazyRunner, MemorySessionStore, SelectionPrior, SessionServices
 
         bus = EventBus()
         if self.settings.boolean("telemetry.enabled"):
@@ -257,6 +265,7 @@ class Sessions:
             remote_files=lambda entry: self.skills.remote_servers.files(entry),
             secrets=self.secrets,
             packages=self.packages,
+            prior=self.prior if kept else SelectionPrior(),
         )
 
 

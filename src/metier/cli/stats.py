@@ -34,7 +34,19 @@ _DAY = 24 * 3600
 @since_option()
 @agent_option
 @click.option("--own", is_flag=True, help="Only metier's own sessions; read no transcripts of other agents.")
-def stats(app: App, *, session_id: str | None, days: int, since: float | None, agents: tuple[str, ...], own: bool) -> Result:
+@click.option("--prior", is_flag=True, help="Your corrections of the selection, which move later ones.")
+@click.option("--clear", is_flag=True, help="With --prior: delete them.")
+def stats(
+    app: App,
+    *,
+    session_id: str | None,
+    days: int,
+    since: float | None,
+    agents: tuple[str, ...],
+    own: bool,
+    prior: bool,
+    clear: bool,
+) -> Result:
     """Show usage: activations, tokens given to models, scripts and their time, by skill and by day.
 
     Also reads the transcripts that other agents keep on this machine: which skills were loaded, where, how often and when
@@ -43,6 +55,10 @@ def stats(app: App, *, session_id: str | None, days: int, since: float | None, a
     """
     if own and agents:
         raise UsageError("--own and --agent cannot be used together", hint="use one of them")
+    if clear and not prior:
+        raise UsageError("--clear deletes your corrections of the selection", hint="metier stats --prior --clear")
+    if prior:
+        return _prior(app, clear=clear)
     now = time.time()
     if since is not None:
         days = min(_MOST_DAYS, max(1, math.ceil((now - since) / _DAY)))
@@ -68,6 +84,31 @@ def stats(app: App, *, session_id: str | None, days: int, since: float | None, a
             yield from agent_report_lines(report, terminal, is_alone=bool(agents))
 
     return Result(data=data, lines=lines, pages=True)
+
+
+def _prior(app: App, *, clear: bool) -> Result:
+    if clear:
+        count = app.sessions.prior.clear()
+        done = f"Deleted your corrections for {plural(count, 'skill')}" if count else "There are no corrections"
+        return Result(data={"deleted": count}, lines=lambda _: [done])
+    found = dict(list(app.sessions.prior.corrections().items())[::-1])
+    rows = {
+        name: {"wanted": counts.wanted, "unwanted": counts.unwanted, "odds": round(counts.odds, 2)}
+        for name, counts in found.items()
+    }
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        if not found:
+            yield "There are no corrections: a skill that you call by name, or unload after it was selected, counts as one"
+            return
+        widest = max(cell_width(one_line(name)) for name in found)
+        for name, counts in found.items():
+            moved = "preferred" if counts.odds > 0 else "avoided" if counts.odds < 0 else "as before"
+            said = f"called {counts.wanted} x, unloaded {counts.unwanted} x"
+            yield f"{pad(one_line(name), widest)}  {moved}  {terminal.paint(said, 'dim')}"
+        yield terminal.paint("Delete them with `metier stats --prior --clear`", "dim")
+
+    return Result(data={"skills": rows}, lines=lines, pages=True)
 
 
 def _own_lines(summary: UsageSummary, terminal: Terminal) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from metier.selection import MatchDecision, SelectableSkill, Selector, split_negative, split_sentences, split_words, word_terms
+from metier.selection import SelectableSkill, Selector, split_negative, split_sentences, split_words, word_terms
 from metier.values import dataclass
 
 __all__ = ["ConflictReport", "SkillConflict", "find_conflicts"]
@@ -177,9 +177,9 @@ def _terms(skill: SelectableSkill) -> dict[str, str]:
 
 
 def _loaded(selector: Selector, request: str) -> dict[str, float]:
-    """The skills that would be activated for a request, with their fit."""
-    picked = [match for match in selector.select(request).selected if match.decision is MatchDecision.ACTIVATE]
-    return {match.id: match.fit for match in picked}
+    """The skills that fit a request well enough to be activated for it, with their fit."""
+    picked = selector.select(request, selector.options.max_skills).selected
+    return {match.id: match.fit for match in picked if match.fit >= selector.options.activate}
 
 
 def _is_undecided(loaded: dict[str, float], both: Sequence[str]) -> bool:

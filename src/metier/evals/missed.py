@@ -14,7 +14,7 @@ from typing import Any
 
 from metier.catalog import Entry, OfferFlag, State
 from metier.hosts.transcripts import Transcript, UserRequest
-from metier.selection import STOP_WORDS, Match, MatchDecision, Selector, split_words, word_terms
+from metier.selection import STOP_WORDS, Match, Selector, split_words, word_terms
 from metier.sources import IndexedSkill
 from metier.values import dataclass
 
@@ -142,8 +142,8 @@ def find_missed(
 
 
 def _sure_matches(selector: Selector, text: str, fit: float) -> list[Match]:
-    picked = selector.select(text[:_LONGEST]).selected
-    return [match for match in picked if match.decision is MatchDecision.ACTIVATE and match.fit >= fit]
+    picked = selector.select(text[:_LONGEST], selector.options.max_skills).selected
+    return [match for match in picked if match.fit >= max(fit, selector.options.activate)]
 
 
 def _missed(transcript: Transcript, request: UserRequest, match: Match, library: AgentLibrary) -> MissedRequest:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-from metier.selection import MatchDecision, Selector
+from metier.selection import Selector
 from metier.values import dataclass
 
 from .intervals import wilson_interval
@@ -72,7 +72,7 @@ def find_takeovers(
             break
         tested += 1
         picked = selector.select(text[:_LONGEST], _LOOKED_AT).selected
-        fitting = [match for match in picked if match.decision is MatchDecision.ACTIVATE]
+        fitting = [match for match in picked if match.fit >= selector.options.activate]
         if len(fitting) < 2 or (among is not None and fitting[0].id not in among):
             continue
         pair = (fitting[0].name, fitting[1].name)

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from .secrets.store import SecretStore
     from .secrets.stored_secret import MemorySecrets, SecretSource, StoredSecret
     from .secrets.vaults import VaultKind
+    from .selection_prior import Corrections, SelectionPrior
     from .session import Session, activated_by
     from .session_options import (
         LazyRunner,
@@ -209,6 +210,7 @@ _EXPORTS = {
         "ScriptRunner",
         "SkillSelector",
     ),
+    "metier.runtime.selection_prior": ("Corrections", "SelectionPrior"),
     "metier.runtime.store": (
         "MemorySessionStore",
         "SessionStore",
@@ -272,6 +274,7 @@ __all__ = [
     "ConnectionDecision",
     "ContainerOptions",
     "ContainerRunner",
+    "Corrections",
     "Database",
     "EngineKind",
     "Event",
@@ -323,6 +326,7 @@ __all__ = [
     "SecretSource",
     "SecretStore",
     "SelectionMade",
+    "SelectionPrior",
     "Session",
     "SessionOptions",
     "SessionServices",

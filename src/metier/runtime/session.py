@@ -69,6 +69,8 @@ __all__ = ["Session", "activated_by"]
 
 _TRIGGERED = re.compile(r"\b(?:keyword|phrase|verb|pattern) '")
 
+_UNWANTED = -3.0
+"""Log-odds of a skill that the user unloaded in this session: only a call by name activates it again."""
 _WITHOUT_EFFECT = frozenset({"SK303", "SK306"})
 """Problems of toolsets and dependencies: the skill is activated without them."""
 
@@ -96,6 +98,8 @@ class Session:
         self.commands = SessionCommands()
         """The output of general tools, and the commands that run in the background."""
         self._used: dict[str, None] = {}
+        self._recent: dict[str, None] = {}
+        self._unwanted: set[str] = set()
         self.declined: set[tuple[str, str]] = set()
         """Requests of skills for hosts and secrets that were not granted: they are asked once in a session."""
         self.selector: SkillSelector | None = self.services.selector
@@ -115,9 +119,18 @@ class Session:
 
     @property
     def recent_folders(self) -> list[str]:
-        """The folders of the skills that were used in this session, active or not."""
-        used = {name for name in self.usage if name} | {row.name for row in self.active}
-        return [entry.folder for name in sorted(used) if (entry := self.catalog.get(name)) is not None]
+        """The folders of the skills that were used in this session, active or not, the latest last."""
+        active = [row.name for row in self.active]
+        before = [name for name in sorted(self.usage) if name and name not in active]
+        used = dict.fromkeys(name for name in (*before, *active) if name not in self._recent) | self._recent
+        return [entry.folder for name in used if name not in self._unwanted and (entry := self.catalog.get(name)) is not None]
+
+    @property
+    def prior(self) -> dict[str, float]:
+        """Log-odds of skills by folder, from the user's corrections in this session and before."""
+        odds = {name: counts.odds for name, counts in self.services.prior.corrections().items() if counts.odds}
+        odds |= dict.fromkeys(self._unwanted, _UNWANTED)
+        return {entry.folder: value for name, value in odds.items() if (entry := self.catalog.get(name)) is not None}
 
     def active_skills(self) -> list[Skill]:
         """Reads the active skills from disk now. Deleted and broken ones are left out."""
@@ -190,10 +203,15 @@ class Session:
             name=name, by=by, arguments=arguments, parameters=parameters or {}, mode=mode, pinned=pinned
         )
         try:
-            return self._activate(request)
+            activation = self._activate(request)
         except MetierError as error:
             self._emit_refused(name, "activate", error)
             raise
+        self._note_recent(name)
+        if by is ActivatedBy.USER:
+            self._unwanted.discard(name)
+            self.services.prior.add(name, wanted=True)
+        return activation
 
     def deactivate(self, name: str, *, by: ActivatedBy = ActivatedBy.USER) -> tuple[str, ...]:
         """Deactivates a skill; returns the names of all skills that were removed. A model cannot deactivate a pinned skill."""
@@ -201,6 +219,10 @@ class Session:
             if by is ActivatedBy.MODEL and any(row.name == name and row.pinned for row in stored.active):
                 raise RefusedError(f"{name!r} is pinned by the user", rule="pinned", hint="continue with the skill active")
             stored.active, removed = deactivate(stored.active, name)
+        if by is ActivatedBy.USER:
+            self._unwanted.add(name)
+            if removed[0].by in (ActivatedBy.RANKER, ActivatedBy.TRIGGER):
+                self.services.prior.add(name, wanted=False)
         self._emit_deactivated(removed[:1], "requested")
         self._emit_deactivated(removed[1:], "unneeded")
         return tuple(row.name for row in removed)
@@ -260,7 +282,7 @@ class Session:
     def select(self, query: str, limit: int | None = None) -> Selection:
         if self.selector is None:
             raise RefusedError("this session has no selector", rule="no-selector", hint="set selector in SessionServices")
-        selection = self.selector.select(query, limit, recent=self.recent_folders)
+        selection = self.selector.select(query, limit, recent=self.recent_folders, prior=self.prior)
         names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
         self.emit(
             events.SelectionMade(
@@ -331,6 +353,11 @@ class Session:
         """Records a use of the skill. It is saved with the next change, so that reading a file writes nothing."""
         self._used.pop(name, None)
         self._used[name] = None
+        self._note_recent(name)
+
+    def _note_recent(self, name: str) -> None:
+        self._recent.pop(name, None)
+        self._recent[name] = None
 
     def emit(self, event: events.Event) -> None:
         self._meter(event)

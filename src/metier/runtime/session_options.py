@@ -21,6 +21,7 @@ from .policy.permissions import Permissions
 from .script_run import Limits, Outcome, ScriptRun
 from .scripts.packages import PackageProvider
 from .secrets.stored_secret import SecretSource
+from .selection_prior import SelectionPrior
 from .skill_access import OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
 from .usage import Budgets
@@ -64,8 +65,13 @@ class ScriptChecker(Protocol):
 class SkillSelector(Protocol):
     """Finds skills for a request. `metier.selection.Selector` implements it."""
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        """`recent` are the folders of skills that were used in the session."""
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection:
+        """`recent` are the folders of skills that were used in the session, the latest last.
+
+        `prior` has log-odds by folder, from the user's corrections.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +130,8 @@ class SessionServices:
     """Stored secrets of the user. Without it, scripts get none."""
     packages: PackageProvider | None = None
     """Prepares the packages that scripts declare. Without one, such scripts are refused."""
+    prior: SelectionPrior = field(default_factory=SelectionPrior)
+    """The user's corrections of the selection."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
@@ -151,5 +159,7 @@ class LazySelector:
     def _selector(self) -> SkillSelector:
         return self._open()
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        return self._selector.select(query, limit, recent=recent)
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection:
+        return self._selector.select(query, limit, recent=recent, prior=prior)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from metier.values import replace
@@ -37,7 +37,9 @@ class TextModel(Protocol):
 class LocalSelector(Protocol):
     """A selector without a model, such as `Selector`."""
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection: ...
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection: ...
 
 
 class LlmSelector:
@@ -46,10 +48,12 @@ class LlmSelector:
         self._model = model
         self._options = options or SelectorOptions()
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection:
         ids = tuple(recent)
-        fallback = self._local.select(query, limit, recent=ids)
-        shortlist = self._local.select(query, SHORTLIST, recent=ids).selected
+        fallback = self._local.select(query, limit, recent=ids, prior=prior)
+        shortlist = self._local.select(query, SHORTLIST, recent=ids, prior=prior).selected
         most = self._options.max_skills if limit is None else limit
         if not shortlist or most < 1:
             return fallback

@@ -104,6 +104,6 @@ class SelectorOptions:
     pattern: float = 0.7
     """Probability for a trigger pattern."""
     recent: float = 0.7
-    """Log-odds added to a skill used earlier in this session."""
+    """Log-odds added to the skill used last in this session; about half for those used before it."""
     rejected: int = 3
     """Number of rejected matches in the result."""

@@ -20,6 +20,8 @@ from .translation import TranslatedWord, find_language, translate_request
 __all__ = ["Query", "read_own_words", "read_query"]
 
 _REPEAT = 0.5
+_KEYWORDS, _FEW_STOP_WORDS = 4, 0.08
+"""A list of keywords has at least so many words, and fewer stop words than that."""
 _SENTENCES = 40
 _LONGEST = 20_000
 """Maximum number of characters; the rest of a longer request is usually attachments."""
@@ -43,6 +45,8 @@ class Query:
     """Indexed by sentence and term: 1 if it occurs there. A very long request has its first and last sentences only."""
     follows: Array
     """Square: True if the second term comes right after the first."""
+    is_keywords: bool
+    """True if it is a list of words and no sentence."""
     own_words: tuple[tuple[TranslatedWord, ...], ...] = ()
     """The sentences of a request in another language, for skills that are written in it; empty for English."""
 
@@ -91,7 +95,9 @@ def _read_translated(text: str, sentences: list[list[TranslatedWord]]) -> Query:
     weights = query.weights * np.array([shares[term] for term in query.terms], dtype=np.float32)
     in_english = " ".join(word.meaning[0][0] for word in said)
     written = tuple(labels[term] for term in query.terms)
-    return replace(query, text=in_english, weights=weights, written=written, own_words=tuple(map(tuple, sentences)))
+    own_words = tuple(map(tuple, sentences))
+    # Words without a translation and stop words are left out, so what remains looks like a list of keywords.
+    return replace(query, text=in_english, weights=weights, written=written, own_words=own_words, is_keywords=False)
 
 
 def read_own_words(query: Query) -> Query:
@@ -100,7 +106,7 @@ def read_own_words(query: Query) -> Query:
     said = [word for sentence in query.own_words for word in sentence]
     runs = [tuple(term for part in split_words(word.own or word.written) for term in word_terms(part)) for word in said]
     written = {term: word.written for word, run in zip(said, runs, strict=True) for term in run}
-    return _assemble(query.text, parts, runs, runs, written)
+    return replace(_assemble(query.text, parts, runs, runs, written), is_keywords=False)
 
 
 def _assemble(
@@ -115,6 +121,7 @@ def _assemble(
     for left, right in itertools.pairwise(said):
         follows[place[left[-1]], place[right[0]]] = True
     counts = np.array(list(flat.values()), dtype=np.float32)
+    stop_words = sum(not run for run in runs)
     return Query(
         text=text,
         terms=terms,
@@ -125,6 +132,7 @@ def _assemble(
         spelling=_spelling(parts, runs, terms, written, counts),
         parts=_parts(parts, runs, place),
         follows=follows,
+        is_keywords=len(runs) >= _KEYWORDS and stop_words < _FEW_STOP_WORDS * len(runs),
     )
 
 

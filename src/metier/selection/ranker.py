@@ -9,16 +9,17 @@ import numpy as np
 from metier.values import dataclass, replace
 
 from .arrays import Array
-from .confidence import confidence, fit, rank_features
+from .candidate_texts import read_texts
+from .confidence import confidence, fit, rank_features, without_siblings
 from .match import ScoreShare
 from .query import Query
 from .salience import adjust_weights
-from .signals import SIGNALS, Evidence, compute_signals, find_candidates, term_weights
+from .signals import SIGNALS, Evidence, anchor, compute_signals, find_candidates, term_weights
 from .similarity import NEAREST, TOPICAL
 from .skill_index import SkillIndex
 from .trained_data import Network, TrainedData
 
-__all__ = ["GROUPS", "RankedCandidates", "add_similarity", "collect_evidence", "rank", "uncovered_share"]
+__all__ = ["GROUPS", "RankedCandidates", "add_similarity", "collect_evidence", "order_scores", "rank", "uncovered_share"]
 
 _NAMED_GROUPS = {
     "name": ("name_coverage", "name_share", "length_name"),
@@ -61,18 +62,25 @@ class RankedCandidates:
 
     def fit_and_confidence(self, places: Sequence[int]) -> tuple[Array, Array]:
         """Returns the log-odds that each of these fits, and that each is the intended one."""
-        columns = rank_features(self.evidence.values, self.raw).take(places, axis=0)
-        networks = self.trained.networks
-        return fit(columns, networks["fit"], self.live_count, self.trained.size_bonus), confidence(columns, networks["sure"])
+        networks, front = self.trained.networks, self.evidence.front
+        columns = rank_features(self.evidence.values, self.raw)
+        alone = without_siblings(columns, self.raw, places, front)
+        odds = fit(alone, networks["fit"], self.live_count, self.trained.size_bonus)
+        return odds, confidence(columns.take(places, axis=0), networks["sure"])
 
     def shares(self, place: int) -> tuple[ScoreShare, ...]:
         """Returns how much of a candidate's score is lost if a group of signals is set to its mean."""
         changed = np.repeat(self.evidence.values[[place]], len(GROUPS), axis=0)
         for line, columns in enumerate(_COLUMNS):
             changed[line, columns] = self.network.middle[columns]
-        lost = (self.raw[place] - self.network.scores(changed)).round(3).tolist()
+        lost = (self.raw[place] - order_scores(self.network, changed, self.evidence.strangeness)).round(3).tolist()
         found = tuple(ScoreShare(group, value) for group, value in zip(GROUPS, lost, strict=True))
         return found if self.bonus is None else (*found, ScoreShare("sentence model", round(float(self.bonus[place]), 3)))
+
+
+def order_scores(network: Network, values: Array, strangeness: float) -> Array:
+    """Returns the scores that order the candidates."""
+    return network.scores(values) + anchor(values, strangeness)
 
 
 def rank(
@@ -82,7 +90,7 @@ def rank(
     evidence = collect_evidence(query, library, trained, limit=limit, also=also, further=further)
     network = trained.order(library.live_count)
     # Rounded, because equal rows may differ in the last bit, which would decide a tie by chance.
-    raw = network.scores(evidence.values).round(4)
+    raw = order_scores(network, evidence.values, evidence.strangeness).round(4)
     return RankedCandidates(
         evidence=evidence, network=network, raw=raw, odds=raw + network.bias, live_count=library.live_count, trained=trained
     )
@@ -104,16 +112,18 @@ def collect_evidence(
 ) -> Evidence:
     postings = library.postings(query)
     weights = term_weights(query, postings, library.live_count, trained)
-    found = find_candidates(postings, weights, len(library.alive), limit + further)
-    rows, behind = found[:limit], found[limit:]
     if library.live_count <= limit and len(query):
         # A small library is scored whole, because the right skill may share no word with the request.
-        also = {*also, *np.flatnonzero(library.alive).tolist()}
-    if extra := sorted({*also} - {*rows.tolist()}):
-        rows = np.concatenate([rows, np.array(extra, dtype=np.int64)])
-        behind = behind[~np.isin(behind, extra)]
+        texts, behind = library.whole(trained), np.zeros(0, dtype=np.int64)
+    else:
+        found = find_candidates(postings, weights, len(library.alive), limit + further)
+        rows, behind = found[:limit], found[limit:]
+        if extra := sorted({*also} - {*rows.tolist()}):
+            rows = np.concatenate([rows, np.array(extra, dtype=np.int64)])
+            behind = behind[~np.isin(behind, extra)]
+        texts = read_texts(library, rows, trained)
     # Some kernels read past a short row and raise the flag for "invalid"; all numbers are finite.
     with np.errstate(invalid="ignore"):
         return compute_signals(
-            query, library, postings, (weights, adjust_weights(query, weights, trained)), rows, trained, behind
+            query, library, postings, (weights, adjust_weights(query, weights, trained)), texts, trained, behind
         )

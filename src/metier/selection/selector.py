@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from metier.spec import Triggers
+from metier.values import replace
 
 from .embeddings import SkillEmbeddings
 from .index_document import IndexDocument, SelectableSkill, read_skill, read_triggers, stamp_of
 from .match import Match, MatchDecision, Selection, SelectorOptions
 from .query import Query, read_own_words, read_query
 from .ranker import RankedCandidates, add_similarity, rank
+from .request_parts import open_parts
 from .segment import BODY, HEADINGS, NAME, NEGATIVE, PURPOSE, Segment, build_segments, merge_segments, open_segment
 from .signals import Evidence
 from .skill_index import SkillIndex
@@ -36,6 +38,9 @@ _OWN_FIT = 0.6
 _MERGE_SIZE = 256
 """Size of the small segment above which both are merged, or a quarter of the large segment if that is more."""
 _FIELD_LABELS = ((NAME, "name"), (PURPOSE, "description"), (HEADINGS, "headings"), (BODY, "body"))
+_CORRECTED = ("you unloaded it before", "you asked for it before")
+_PART_CANDIDATES = 20
+"""Candidates for a part of a request."""
 _MAX_PHRASES = 4
 """Phrases per field in a reason."""
 
@@ -131,11 +136,14 @@ class Selector:
         self._compact()
         return self._segments[0].to_bytes()
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection:
         """Returns the skills for a request, best first.
 
         With a `limit`: that many, however well they fit, each with its decision. Without: only those to activate, at most
-        `options.max_skills`. `recent` are the ids of skills used earlier in this session.
+        `options.max_skills`: the best one, and others that the request names or asks for in a part of its own. `recent` are
+        the ids of skills used earlier in this session, the latest last; `prior` has log-odds by id, from corrections.
         """
         library = self._library()
         terms = read_query(query)
@@ -144,6 +152,8 @@ class Selector:
         count = self.options.max_skills if limit is None else max(0, limit)
         further = min(self.options.further, max(0, count - self.options.candidates))
         ranked = rank(terms, library, self._trained, limit=self.options.candidates, also=triggered, further=further)
+        for row, odds in self._prior_rows(ranked, prior or {}):
+            triggered.setdefault(row, TriggerMatch()).add_bonus(odds, _CORRECTED[odds > 0])
         if self._embeddings:
             similarity = self._embeddings.similarity(terms.text, [self._skills[row] for row in ranked.evidence.rows])
             if similarity is not None:
@@ -156,6 +166,7 @@ class Selector:
             ranked_own = rank(own, library, self._trained, limit=self.options.candidates, also=triggered)
             places = self._order(ranked_own, triggered)[: count + self.options.rejected]
             near = _join_readings(near, self._matches(own, ranked_own, places, triggered))
+        near = self._decided(terms, ranked, near, triggered)
         if further:
             near += self._further(ranked, near)
         worth = near if limit is not None else [match for match in near if match.decision is MatchDecision.ACTIVATE]
@@ -163,6 +174,12 @@ class Selector:
         chosen = {id(match) for match in taken}
         rejected = [match for match in near if id(match) not in chosen][: self.options.rejected]
         return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
+
+    def _prior_rows(self, ranked: RankedCandidates, prior: Mapping[str, float]) -> list[tuple[int, float]]:
+        """Returns the candidates with a prior. It makes no skill a candidate."""
+        rows = {self._row[known]: odds for known, odds in prior.items() if known in self._row}
+        there = set(ranked.evidence.rows.tolist()) if rows else set()
+        return [(row, odds) for row, odds in rows.items() if row in there]
 
     def _order(self, ranked: RankedCandidates, triggered: dict[int, TriggerMatch]) -> list[int]:
         """Returns the candidates' positions, best first: named, whole phrases, score, recent use, id."""
@@ -172,10 +189,10 @@ class Selector:
         rows, odds = ranked.evidence.rows.tolist(), ranked.odds.tolist()
         untriggered = TriggerMatch()
 
-        def key(place: int) -> tuple[bool, bool, float, bool, str]:
+        def key(place: int) -> tuple[bool, bool, float, int, str]:
             trigger = triggered.get(rows[place], untriggered)
             raised = _raise_odds(odds[place], trigger)
-            return (not trigger.named, not trigger.whole_phrase, -raised, not trigger.recent, self._skills[rows[place]].id)
+            return (not trigger.named, not trigger.whole_phrase, -raised, -trigger.recent, self._skills[rows[place]].id)
 
         return sorted(range(len(rows)), key=key)
 
@@ -200,6 +217,38 @@ class Selector:
             )
             found.append(match)
         return found
+
+    def _decided(
+        self, query: Query, ranked: RankedCandidates, matches: list[Match], triggered: dict[int, TriggerMatch]
+    ) -> list[Match]:
+        """Activates the best match that fits and those that the request calls; the others that fit are suggestions."""
+        fitting = [match for match in matches if match.decision is MatchDecision.ACTIVATE]
+        if not fitting:
+            return matches
+        taken = {match.id for match in fitting if (trigger := triggered.get(self._row[match.id])) and trigger.is_call}
+        taken = taken or {fitting[0].id}
+        # Empty for a skill that only the own words of a request in another language find.
+        for place in np.flatnonzero(ranked.evidence.rows == self._row[fitting[0].id]).tolist():
+            for part in open_parts(query, ranked.evidence.matched[:, place], ranked.evidence.weights):
+                taken |= self._asked_apart(part, fitting[0].id)
+        return [
+            replace(match, decision=MatchDecision.SUGGEST)
+            if match.decision is MatchDecision.ACTIVATE and match.id not in taken
+            else replace(match, decision=MatchDecision.ACTIVATE)
+            if match.id in taken and match.fit >= self.options.suggest
+            else match
+            for match in matches
+        ]
+
+    def _asked_apart(self, part: str, first: str) -> set[str]:
+        """Returns the skill that a part of the request would activate alone, if `first` does not fit that part."""
+        terms = read_query(part)
+        ranked = rank(terms, self._library(), self._trained, limit=_PART_CANDIDATES)
+        found = self._matches(terms, ranked, self._order(ranked, {})[:_PART_CANDIDATES], {})
+        fits = {match.id: match.fit for match in found}
+        if found and found[0].fit >= self.options.activate and fits.get(first, 0.0) < self.options.suggest:
+            return {found[0].id}
+        return set()
 
     def _further(self, ranked: RankedCandidates, before: list[Match]) -> list[Match]:
         """Returns matches for rows that were ranked by words alone, with scores below the last full match."""

@@ -7,18 +7,30 @@ of the same name.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from metier.values import dataclass
 
-from .arrays import Array, product, standard, starts_of
+from .arrays import Array, product, standard
+from .candidate_texts import CandidateTexts, Runs
 from .query import Query
-from .segment import BODY, FIELD_B, FIELD_LENGTH, FIELDS, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
+from .segment import BODY, FIELDS, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
 from .similarity import NEAREST, TOPICAL, nearest_word_signals, topic_signals
-from .skill_index import Postings, SkillIndex, WordSequences
-from .trained_data import TrainedData
+from .skill_index import Postings, SkillIndex
+from .trained_data import FEW_SKILLS, TrainedData
 
-__all__ = ["SIGNALS", "Evidence", "compute_signals", "find_candidates", "spread_postings", "term_weights"]
+__all__ = [
+    "SIGNALS",
+    "Evidence",
+    "anchor",
+    "compute_signals",
+    "find_candidates",
+    "spread_postings",
+    "strangeness_of",
+    "term_weights",
+]
 
 _PLAIN = (
     "score", "score_ratio", "flat", "front", "back", "heads", "negative", "front_coverage", "coverage", "name_coverage",
@@ -32,6 +44,7 @@ _BESIDE = (
     "company", "passage", "passage_part",
 )  # fmt: skip
 SIGNALS = (*_PLAIN, *(f"{name}_z" for name in _BESIDE))
+_PLAIN_Z, _VECTOR_Z = (SIGNALS.index(name) for name in ("plain_z", "vector_front_z"))
 _BESIDE_ROWS = [_PLAIN.index(name) for name in _BESIDE]
 
 _IN_ORDER = (
@@ -39,6 +52,8 @@ _IN_ORDER = (
 )  # fmt: skip
 _FAR_BEHIND = 0.3
 """Share of the best score below which a row is rarely a candidate."""
+_LONG = 3.4
+"""Logarithm of the number of terms from which a request is long: thirty."""
 _NONE = np.zeros(0, dtype=np.int64)
 _BITS = (1 << np.arange(len(FIELDS), dtype=np.uint8))[:, None, None]
 
@@ -56,6 +71,10 @@ class Evidence:
     """Rows after the candidates, by words alone; used only for a very large limit."""
     weights: Array
     """Weight of each term of the request, after `salience`."""
+    front: Array
+    """Unit vector of each candidate's name and description."""
+    strangeness: float
+    """See `strangeness_of`."""
 
 
 def term_weights(query: Query, postings: Postings, live_count: int, trained: TrainedData) -> Array:
@@ -82,20 +101,20 @@ def compute_signals(
     library: SkillIndex,
     postings: Postings,
     weights: tuple[Array, Array],
-    rows: Array,
+    texts: CandidateTexts,
     trained: TrainedData,
     further: Array = _NONE,
 ) -> Evidence:
     """`weights` are the terms' weights by rarity alone and after `salience`; both have the same sum."""
     plain_weights, moved = weights
+    rows, lengths = texts.rows, texts.lengths
     counts, impacts, followers = spread_postings(query, postings, rows, len(library.alive))
-    lengths = library.lengths(rows).astype(np.float32)
     mass = float(moved.sum()) or 1.0
     plain, score = plain_weights @ impacts, moved @ impacts
     column: dict[str, Array | float] = {
-        **_lexical(counts, lengths, moved, mass, score),
-        **_sequences(query, library, rows, moved, mass, trained),
-        **topic_signals(query, library, rows, impacts > 0, moved / mass, score, trained),
+        **_lexical(counts, texts.scale, moved, mass, score),
+        **_sequences(query, library, texts, moved, mass, trained),
+        **topic_signals(query, texts, impacts > 0, moved / mass, score, trained),
         "part": _part(query, impacts, moved, mass),
         "together": _together(query, counts, followers, moved / mass),
         "length_purpose": np.log1p(lengths[:, PURPOSE]) / 5,
@@ -114,7 +133,31 @@ def compute_signals(
         values[place] = column[name]
     values[len(_PLAIN) :] = standard(values[_BESIDE_ROWS])
     bits = ((counts > 0) * _BITS).sum(axis=0, dtype=np.uint8)
-    return Evidence(rows=rows, values=np.ascontiguousarray(values.T), matched=bits, further=further, weights=moved)
+    return Evidence(
+        rows=rows,
+        values=np.ascontiguousarray(values.T),
+        matched=bits,
+        further=further,
+        weights=moved,
+        front=texts.stored[::2],
+        strangeness=strangeness_of(query, library.live_count),
+    )
+
+
+def anchor(values: Array, strangeness: float) -> Array:
+    """Returns log-odds by plain words and meaning, for a request unlike those that the networks learned from."""
+    return np.asarray(strangeness * (2 * values[:, _PLAIN_Z] + values[:, _VECTOR_Z]))
+
+
+def strangeness_of(query: Query, live_count: int) -> float:
+    """Returns how unlike the training requests a request is, which are sentences with about twenty words.
+
+    0 for those, 1 for a list of keywords; beyond thirty terms it grows with the length. Always 0 in a small library, where
+    the network orders such requests better than plain words do.
+    """
+    if live_count <= FEW_SKILLS:
+        return 0.0
+    return 1.0 if query.is_keywords else max(0.0, math.log1p(len(query)) - _LONG)
 
 
 def spread_postings(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array, Array]:
@@ -134,9 +177,9 @@ def spread_postings(query: Query, postings: Postings, rows: Array, total: int) -
     return counts.reshape(len(FIELDS), *shape), impacts.reshape(shape), followers.reshape(shape)
 
 
-def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: Array) -> dict[str, Array]:
+def _lexical(counts: Array, scale: Array, weights: Array, mass: float, score: Array) -> dict[str, Array]:
     share = weights / np.float32(mass)
-    normal = counts / (1 - FIELD_B + FIELD_B * lengths / FIELD_LENGTH).T[:, None]
+    normal = counts * scale
     name, purpose, heads, back = (normal[field] for field in (NAME, PURPOSE, HEADINGS, BODY))
     front = 2 * name + purpose
     flat = name + purpose + 0.3 * (heads + back)
@@ -180,72 +223,50 @@ def _together(query: Query, counts: Array, followers: Array, share: Array) -> Ar
 
 
 def _sequences(
-    query: Query, library: SkillIndex, rows: Array, weights: Array, mass: float, trained: TrainedData
+    query: Query, library: SkillIndex, texts: CandidateTexts, weights: Array, mass: float, trained: TrainedData
 ) -> dict[str, Array]:
     """Returns the signals from word order: shares of the name, of sentences and clauses, and adjacent words."""
-    words, size = library.sequences(query, rows), len(rows)
+    words, size = texts.words, len(texts.rows)
     if not len(words.owner) or not len(query):
         return dict.fromkeys((*_IN_ORDER, *NEAREST), np.zeros(size, dtype=np.float32))
     share = weights / np.float32(mass)
-    rarity = trained.rarity(words.known)
-    hits = np.flatnonzero(words.query_term >= 0)
-    asked = words.query_term.take(hits)
-    sentences = _runs(words, words.sentence, rarity, hits, asked, share)
-    clauses = _runs(words, words.clause, rarity, hits, asked, share)
-    name, name_hits = (sentences.sums(part * ~sentences.purpose, size) for part in (sentences.total, sentences.hit_rarity))
-    whole, hits_in_all = (sentences.sums(part, size) for part in (sentences.total, sentences.hit_rarity))
-    fit = clauses.hit_rarity / (clauses.total + 3)
+    query_term = library.query_terms(query).take(words.term)
+    hits = np.flatnonzero(query_term >= 0)
+    asked, rarity = query_term.take(hits), texts.rarity.take(hits)
+    sentences = _hits(texts.sentences, hits, asked, rarity, share)
+    clauses = _hits(texts.clauses, hits, asked, rarity, share)
+    runs, parts = texts.sentences, texts.clauses
+    name_hits = np.bincount(runs.owner, sentences.rarity * ~runs.purpose, size)
+    all_hits = np.bincount(runs.owner, sentences.rarity, size)
+    fit = clauses.rarity / (parts.total + 3)
     beside = np.flatnonzero(query.follows[asked[:-1], asked[1:]] & (np.diff(sentences.number) == 0) & (np.diff(hits) == 1))
     pairs = np.minimum(share.take(asked.take(beside)), share.take(asked.take(beside + 1)))
-    return nearest_word_signals(query, share, words, rarity, size, trained) | {
-        "name_share": name_hits / np.maximum(name, 1e-6),
-        "purpose_share": (hits_in_all - name_hits) / np.maximum(whole - name, 4),
-        "best_sentence": sentences.most(sentences.weight, size),
-        "sentence_share": sentences.most(sentences.hit_rarity / np.maximum(sentences.total, 4), size),
-        "clause": clauses.most(clauses.weight, size),
-        "clause_share": clauses.most(fit, size),
-        "clause_fit": clauses.most(fit * clauses.weight, size),
+    return nearest_word_signals(query, share, texts, trained) | {
+        "name_share": name_hits / np.maximum(texts.name_total, 1e-6),
+        "purpose_share": (all_hits - name_hits) / np.maximum(texts.all_total - texts.name_total, 4),
+        "best_sentence": runs.most(sentences.weight, size),
+        "sentence_share": runs.most(sentences.rarity / np.maximum(runs.total, 4), size),
+        "clause": parts.most(clauses.weight, size),
+        "clause_share": parts.most(fit, size),
+        "clause_fit": parts.most(fit * clauses.weight, size),
         "phrase": np.bincount(words.owner.take(hits.take(beside)), pairs, size),
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Runs:
-    """The sentences, or the clauses, of all candidates in a row."""
+class _Hits:
+    """The words of the request in sentences, or in clauses."""
 
-    owner: Array
-    purpose: Array
-    """True for a part of the description, False for the name."""
     number: Array
     """The run of each hit."""
     weight: Array
-    """Weight of the request's terms in it, each counted once."""
-    hit_rarity: Array
-    """Total rarity of its words that are in the request."""
-    total: Array
-
-    def most(self, values: Array, size: int) -> Array:
-        """Returns the best value of each candidate's description."""
-        found = np.zeros(size, dtype=np.float32)
-        begins = starts_of(self.owner)
-        found[self.owner.take(begins)] = np.maximum.reduceat(values * self.purpose, begins)
-        return found
-
-    def sums(self, values: Array, size: int) -> Array:
-        return np.bincount(self.owner, values, size)
+    """By run: weight of the request's terms in it, each counted once."""
+    rarity: Array
+    """By run: total rarity of its words that are in the request."""
 
 
-def _runs(words: WordSequences, column: Array, rarity: Array, hits: Array, asked: Array, share: Array) -> _Runs:
-    """`column` separates the runs; the words are ordered by owner, sentence and clause."""
-    begins = starts_of(words.owner, column)
-    number = np.searchsorted(begins, hits, side="right") - 1
-    once = np.zeros(len(begins) * len(share), dtype=bool)
+def _hits(runs: Runs, hits: Array, asked: Array, rarity: Array, share: Array) -> _Hits:
+    number, count = runs.number.take(hits), len(runs.owner)
+    once = np.zeros(count * len(share), dtype=bool)
     once[number * len(share) + asked] = True
-    return _Runs(
-        owner=words.owner.take(begins),
-        purpose=column.take(begins) > 0,
-        number=number,
-        weight=once.reshape(len(begins), len(share)) @ share,
-        hit_rarity=np.bincount(number, rarity.take(hits), len(begins)),
-        total=np.add.reduceat(rarity, begins),
-    )
+    return _Hits(number, once.reshape(count, len(share)) @ share, np.bincount(number, rarity, count))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Array, product, standard, starts_of, unit
+from .arrays import Array, product, standard, unit
+from .candidate_texts import CandidateTexts
 from .query import Query
-from .skill_index import SkillIndex, WordSequences
 from .trained_data import TrainedData
 
 __all__ = ["NEAREST", "TOPICAL", "nearest_word_signals", "topic_signals"]
@@ -26,43 +26,34 @@ _BEST = 8
 """Candidates that each candidate is compared with."""
 
 
-def nearest_word_signals(
-    query: Query, weights: Array, words: WordSequences, rarity: Array, size: int, trained: TrainedData
-) -> dict[str, Array]:
+def nearest_word_signals(query: Query, weights: Array, texts: CandidateTexts, trained: TrainedData) -> dict[str, Array]:
     """Compares each word of the request with the nearest word of a candidate. `weights` add up to one."""
-    soft, echo, of_all = (np.zeros(size, dtype=np.float32) for _ in range(3))
+    size = len(texts.rows)
+    soft, echo = (np.zeros(size, dtype=np.float32) for _ in range(2))
     if trained.dimensions:
-        used = np.zeros(len(trained.vocabulary) + 1, dtype=bool)  # The last is for unknown words.
-        used[words.known] = True
-        places = np.flatnonzero(used)
-        column = np.empty(len(used), dtype=np.int32)
-        column[places] = np.arange(len(places))
-        column = column.take(words.known)
-        near = np.maximum(trained.word_cosines(places, trained.places(query.hashes)), 0)
-        begins = starts_of(words.owner)
-        owner = words.owner.take(begins)
-        soft[owner] = np.maximum.reduceat(near.take(column, axis=0), begins, axis=0) @ weights
+        near = np.maximum(trained.word_cosines(texts.places, trained.places(query.hashes)), 0)
+        soft[texts.of] = np.maximum.reduceat(near.take(texts.column, axis=0), texts.begins, axis=0) @ weights
         # The maximum of a few numbers, many times, is faster along the other axis.
-        echo[owner] = np.add.reduceat(rarity * np.ascontiguousarray(near.T).max(axis=0).take(column), begins)
-        of_all[owner] = np.add.reduceat(rarity, begins)
-    return {"soft": soft, "soft_share": echo / np.maximum(of_all, 4)}
+        nearest = np.ascontiguousarray(near.T).max(axis=0).take(texts.column)
+        echo[texts.of] = np.add.reduceat(texts.rarity * nearest, texts.begins)
+    return {"soft": soft, "soft_share": echo / np.maximum(texts.all_total, 4)}
 
 
 def topic_signals(
-    query: Query, library: SkillIndex, rows: Array, matched: Array, weights: Array, score: Array, trained: TrainedData
+    query: Query, texts: CandidateTexts, matched: Array, weights: Array, score: Array, trained: TrainedData
 ) -> dict[str, Array]:
     """Compares whole candidates. `matched` tells by term and candidate whether it occurs; `weights` add up to one."""
-    if not trained.dimensions or not len(query) or not len(rows):
-        return dict.fromkeys(TOPICAL, np.zeros(len(rows), dtype=np.float32))
-    stored = unit(library.vectors(rows).reshape(-1, trained.dimensions))
+    size = len(texts.rows)
+    if not trained.dimensions or not len(query) or not size:
+        return dict.fromkeys(TOPICAL, np.zeros(size, dtype=np.float32))
+    stored = texts.stored
     asked = trained.text_vectors(query.hashes, np.concatenate([query.counts[None], query.parts]))
     whole = (stored @ asked[0]).reshape(-1, 2)
     top = np.argsort(-weights, kind="stable")[:_MAX_TERMS]
-    by_word = np.maximum(trained.text_cosines(stored, trained.places(query.hashes.take(top))), 0).reshape(len(rows), 2, -1)
+    by_word = np.maximum(trained.text_cosines(stored, trained.places(query.hashes.take(top))), 0).reshape(size, 2, -1)
     there = matched.take(top, axis=0).T
     share = weights.take(top)
-    passages = unit(library.passages(rows).reshape(-1, trained.short))
-    fit = product(passages, unit(asked[:, : trained.short]).T).reshape(len(rows), -1, len(asked)).max(axis=1)
+    fit = product(texts.passages, unit(asked[:, : trained.short]).T).reshape(size, -1, len(asked)).max(axis=1)
     return {
         "vector_front": whole[:, 0],
         "vector_back": whole[:, 1],

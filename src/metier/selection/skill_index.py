@@ -10,13 +10,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from metier.values import dataclass
+from metier.values import dataclass, field
 
 from .arrays import Array
+from .candidate_texts import CandidateTexts, Words, read_texts
 from .query import Query
 from .segment import FIELDS, PhraseKind, Segment
+from .trained_data import TrainedData
 
-__all__ = ["Postings", "SkillIndex", "WordSequences"]
+__all__ = ["Postings", "SkillIndex"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,26 +53,19 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordSequences:
-    """Names and descriptions word by word, one line per word."""
-
-    known: Array
-    """Position in the trained vocabulary, or -1."""
-    query_term: Array
-    """Number of the request's term, or -1."""
-    owner: Array
-    sentence: Array
-    """0 is the name."""
-    clause: Array
-    """0 is the name; counted through the sentences."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SkillIndex:
     segments: tuple[Segment, ...]
     alive: Array
     """Mask of the live rows, over all segments."""
     live_count: int
+    _whole: list[tuple[TrainedData, CandidateTexts]] = field(default_factory=list, repr=False, compare=False)
+
+    def whole(self, trained: TrainedData) -> CandidateTexts:
+        """Returns all live rows, read once. For small libraries."""
+        if not self._whole or self._whole[0][0] is not trained:
+            # One assignment of a complete pair, because several threads may select at once.
+            self._whole[:] = [(trained, read_texts(self, np.flatnonzero(self.alive), trained))]
+        return self._whole[0][1]
 
     def offsets(self) -> Iterator[tuple[Segment, int]]:
         first = 0
@@ -136,30 +131,37 @@ class SkillIndex:
     def passages(self, rows: Array) -> Array:
         return self._by_row("passage", rows)
 
-    def sequences(self, query: Query, rows: Array) -> WordSequences:
+    def words(self, rows: Array) -> Words:
         """Returns the words of name and description of these rows, one row after the other."""
         parts: list[tuple[Array, ...]] = []
+        before = 0
         for segment, first in self.offsets():
             mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
             begins = segment.sequence_start[rows[mine] - first].astype(np.int64)
             sizes = segment.sequence_start[rows[mine] - first + 1] - begins
             place = np.arange(int(sizes.sum())) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
             terms = segment.sequence_term.take(place)
-            columns = (segment.known, _query_terms(segment, query))
             parts.append(
                 (
-                    *(column.take(terms) for column in columns),
+                    terms + before,
+                    segment.known.take(terms),
                     np.repeat(mine, sizes),
                     segment.sequence_sentence.take(place),
                     segment.sequence_clause.take(place),
                 )
             )
+            before += len(segment.vocabulary)
         found = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
         if len(parts) > 1:
             order = np.argsort(found[2], kind="stable")
             found = [column[order] for column in found]
-        known, query_term, owner, sentence, clause = found
-        return WordSequences(known=known, query_term=query_term, owner=owner, sentence=sentence, clause=clause)
+        term, known, owner, sentence, clause = found
+        return Words(term=term, known=known, owner=owner, sentence=sentence, clause=clause)
+
+    def query_terms(self, query: Query) -> Array:
+        """Returns for each stem of all segments the number of the request's term, or -1."""
+        parts = [_query_terms(segment, query) for segment in self.segments]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _by_row(self, field: str, rows: Array) -> Array:
         parts = [getattr(segment, field) for segment in self.segments]

@@ -23,11 +23,18 @@ __all__ = ["TriggerMatch", "find_trigger_matches"]
 
 _PATTERN_TEXT = 2_000
 """Characters of a request that are matched against patterns."""
-_COMMAND = re.compile(r"(?<![\w/$.:])[/$]([^\W_][\w-]*)")
-# Only from the beginning of a word; otherwise a long word would be tried from each letter.
-_HYPHENED = re.compile(r"(?<![^\W_])[^\W_]++(?:-[^\W_]++)+")
-_AS_A_SKILL = re.compile(r"(?:\b(?:the|use|using|run|with|skill)\s+)[\"'`]?([\w-]+)[\"'`]?\s+skill\b", re.IGNORECASE)
-_QUOTED_SKILL = re.compile(r"\bskill\s+[\"'`]?([\w-]+)[\"'`]?", re.IGNORECASE)
+_NAME = r"([^\W_][\w-]*+)(?![/\\]|\.\w)"  # `/tasks/list` and `/tasks.json` are paths
+_COMMAND = re.compile(rf"(?:\A\s*|\n\s*|[.!?;]\s+)(?:please\s+)?[/$]{_NAME}", re.IGNORECASE)
+"""`/name` or `$name` at the beginning of a sentence. Elsewhere it is a path, a variable, or a report on work done."""
+_ALONE = re.compile(r"\s*([^\W_]++(?:-[^\W_]++)+)\s*")
+_VERB = re.compile(
+    r"(?<!not )(?<!n['’]t )(?<!never )(?<!without )\b(use|using|run|try|apply|invoke|call|load|activate|with|via)\s+",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(rf"(?:(?:the|my|our|your)\s+)?([\"'`/$]*){_NAME}[\"'`]?(\s+skill\b)?", re.IGNORECASE)
+_AND = re.compile(r"\s*,\s*(?:(?:and|or|then)\s+)?|\s+(?:and|or|then)\s+", re.IGNORECASE)
+_END = re.compile(r"\s*(?:\Z|[.,;:!?)\n])|\s+(?:to|for|on|and|or|then|here|now|please)\b", re.IGNORECASE)
+_MAX_ITEMS = 8
 
 
 @dataclass(slots=True)
@@ -38,11 +45,16 @@ class TriggerMatch:
     doubt: float = 1.0
     """Probability that all triggers are wrong, as if they were independent."""
     whole_phrase: bool = False
-    recent: bool = False
-    """Used earlier in this session; decides a tie."""
+    recent: int = 0
+    """0, or the place among the skills used earlier in this session, the latest highest; decides a tie."""
     bonus: float = 0.0
     """Log-odds for a verb and for recent use: enough to win a tie, too little to activate a skill."""
     reasons: list[str] = field(default_factory=list)
+
+    @property
+    def is_call(self) -> bool:
+        """True if the request names the skill or has one of its keywords or patterns: it is wanted, whatever else is."""
+        return self.named or self.doubt < 1
 
     def add_evidence(self, probability: float, reason: str) -> None:
         self.doubt *= 1 - probability
@@ -65,16 +77,35 @@ def find_trigger_matches(
                 match.reasons.append("named in the request")
     if library.has_triggers:
         _add_triggers(text, library, triggers_of, options, found)
-    for row in recent_rows:
+    used = list(recent_rows)
+    for place, row in enumerate(used, 1):
         match = found.setdefault(row, TriggerMatch())
-        match.recent = True
-        match.add_bonus(options.recent, "used recently")
+        match.recent = place
+        # Half for the first, all of it for the latest.
+        match.add_bonus(options.recent * (1 + place / len(used)) / 2, "used recently")
     return found
 
 
 def _names_in(text: str) -> set[str]:
-    names = {hit[1] for form in (_COMMAND, _AS_A_SKILL, _QUOTED_SKILL) for hit in form.finditer(text)}
-    names |= {hit[0] for hit in _HYPHENED.finditer(text)}
+    """Returns the names by which a request calls skills. One that only mentions a name, or a path, calls none."""
+    names = {hit[1] for hit in _COMMAND.finditer(text)}
+    if alone := _ALONE.fullmatch(text):
+        names.add(alone[1])
+    for verb in _VERB.finditer(text):
+        place = verb.end()
+        for _ in range(_MAX_ITEMS):
+            item = _ITEM.match(text, place)
+            if item is None:
+                break
+            is_marked = "/" in item[1] or "$" in item[1] or bool(item[3])
+            # "Use rate-limiting middleware" names no skill, "use rate-limiting for this" does.
+            is_whole = "-" in item[2] and verb[1].lower() not in ("with", "via") and bool(_END.match(text, item.end()))
+            if is_marked or is_whole:
+                names.add(item[2])
+            following = _AND.match(text, item.end())
+            if following is None:
+                break
+            place = following.end()
     return {" ".join(normal_words(name)) for name in names}
 
 

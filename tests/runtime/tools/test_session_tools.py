@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,9 @@ class OneMatch:
     def __init__(self, catalog: metier.Catalog) -> None:
         self.catalog = catalog
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+    def select(
+        self, query: str, limit: int | None = None, *, recent: Iterable[str] = (), prior: Mapping[str, float] | None = None
+    ) -> Selection:
         self.recent = list(recent)
         entry = next(iter(self.catalog))
         match = Match(
