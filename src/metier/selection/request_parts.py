@@ -30,6 +30,8 @@ _JOINT = re.compile(
 _LONGEST = 600
 """Characters; a longer request is the specification of one piece of work."""
 _MAX_PARTS = 4
+_COVERS_ALL = 0.85
+"""Share of the request's weight from which no part of it is left open."""
 _AGAINST = 1 << NEGATIVE
 _COVERED = 0.5
 """Share of a part's weight from which a skill covers it."""
@@ -48,11 +50,13 @@ def open_parts(query: Query, matched: Array, weights: Array) -> list[str]:
 
     `matched` tells for each term of the request in which fields of the skill it is, as bits.
     """
-    parts = split_request(query.text)
+    is_found = (matched | _AGAINST) != _AGAINST
+    # Most skills cover their request, and to split it costs more than to see that.
+    parts = split_request(query.text) if float(weights @ is_found) < _COVERS_ALL * float(weights.sum()) else []
     if not parts:
         return []
     worth = dict(zip(query.terms, weights.tolist(), strict=True))
-    found = dict(zip(query.terms, ((matched | _AGAINST) != _AGAINST).tolist(), strict=True))
+    found = dict(zip(query.terms, is_found.tolist(), strict=True))
     shares = []
     for part in parts:
         terms = [term for term in read_query(part).terms if term in worth]

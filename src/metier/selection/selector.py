@@ -227,28 +227,29 @@ class Selector:
             return matches
         taken = {match.id for match in fitting if (trigger := triggered.get(self._row[match.id])) and trigger.is_call}
         taken = taken or {fitting[0].id}
-        # Empty for a skill that only the own words of a request in another language find.
+        apart: dict[str, float] = {}
+        # No place for a skill that only the own words of a request in another language find.
         for place in np.flatnonzero(ranked.evidence.rows == self._row[fitting[0].id]).tolist():
             for part in open_parts(query, ranked.evidence.matched[:, place], ranked.evidence.weights):
-                taken |= self._asked_apart(part, fitting[0].id)
-        return [
-            replace(match, decision=MatchDecision.SUGGEST)
-            if match.decision is MatchDecision.ACTIVATE and match.id not in taken
-            else replace(match, decision=MatchDecision.ACTIVATE)
-            if match.id in taken and match.fit >= self.options.suggest
-            else match
-            for match in matches
-        ]
+                apart |= self._asked_apart(part, fitting[0].id)
+        decided = []
+        for match in matches:
+            if match.id in apart and match.id not in taken:
+                match = replace(match, decision=MatchDecision.ACTIVATE, fit=max(match.fit, apart[match.id]))
+            elif match.decision is MatchDecision.ACTIVATE and match.id not in taken:
+                match = replace(match, decision=MatchDecision.SUGGEST)
+            decided.append(match)
+        return decided
 
-    def _asked_apart(self, part: str, first: str) -> set[str]:
-        """Returns the skill that a part of the request would activate alone, if `first` does not fit that part."""
+    def _asked_apart(self, part: str, first: str) -> dict[str, float]:
+        """Returns the skill that a part of the request would activate alone, and its fit, if `first` does not fit that part."""
         terms = read_query(part)
         ranked = rank(terms, self._library(), self._trained, limit=_PART_CANDIDATES)
         found = self._matches(terms, ranked, self._order(ranked, {})[:_PART_CANDIDATES], {})
         fits = {match.id: match.fit for match in found}
         if found and found[0].fit >= self.options.activate and fits.get(first, 0.0) < self.options.suggest:
-            return {found[0].id}
-        return set()
+            return {found[0].id: found[0].fit}
+        return {}
 
     def _further(self, ranked: RankedCandidates, before: list[Match]) -> list[Match]:
         """Returns matches for rows that were ranked by words alone, with scores below the last full match."""

@@ -83,6 +83,7 @@ class _Trials:
         self._app, self._access, self._skill, self._agent, self._runs = app, access, skill, agent, runs
         self._refs = dict(zip(history.versions, history.refs, strict=True))
         self._queries: tuple[TriggerQuery, ...] = ()
+        self._measured: list[Entry] = []
         self.name = skill
 
     def read_queries(self, folder: str) -> None:
@@ -104,7 +105,10 @@ class _Trials:
     def _judge(self, entry: Entry) -> AgentTriggerJudge | RankerTriggerJudge:
         if self._agent:
             return AgentTriggerJudge(self._agent.runner, entry)
-        return RankerTriggerJudge(selector_with(self._app.skills.selector, [entry], self._app.catalog.entries), entry)
+        # A version must not compete with those that were measured before it.
+        others = [*self._app.catalog.entries, *self._measured]
+        self._measured.append(entry)
+        return RankerTriggerJudge(selector_with(self._app.skills.selector, [entry], others), entry)
 
 
 def _locked(app: App, name: str) -> LockEntry | None:
