@@ -134,7 +134,7 @@ def _text(skills: Sequence[ScannedSkill], form: str, base: str) -> str | None:
 _SECURITY_SEVERITY = {ScanVerdict.PASS: "3.0", ScanVerdict.REVIEW: "6.0", ScanVerdict.BLOCK: "9.0"}
 _PROPERTIES = {
     rule.code: {
-        "tags": ["security", rule.category, *filter(None, (rule.owasp, rule.aitech))],
+        "tags": ["security", rule.category, *filter(None, (rule.owasp, rule.ast10, rule.aitech))],
         "precision": rule.confidence,
         "security-severity": _SECURITY_SEVERITY[rule.verdict],
     }
@@ -163,7 +163,7 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
         "rule": finding.code, "category": rule.category, "severity": finding.severity, "confidence": finding.confidence,
         "reach": finding.reach, "message": finding.message, "file": finding.file, "line": finding.line,
         "column": finding.column, "excerpt": finding.excerpt, "why": rule.why, "hint": rule.hint, "owasp": rule.owasp,
-        "aitech": rule.aitech, "waived": finding.waived or None, "source": _source(finding),
+        "ast10": rule.ast10, "aitech": rule.aitech, "waived": finding.waived or None, "source": _source(finding),
     }  # fmt: skip
 
 
