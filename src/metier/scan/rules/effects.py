@@ -164,8 +164,7 @@ def opens_access(scene: Scene) -> Verdict:
 def overrides(scene: Scene) -> Verdict:
     """SK401: the skill stands above the user, the developer or safety."""
     if scene.is_about or not (
-        _OVERRIDES.search(scene.words)
-        or (_AGAINST_USER.search(scene.words) and scene.clause.orders and not scene.clause.forbids)
+        _OVERRIDES.search(scene.low) or (_AGAINST_USER.search(scene.words) and scene.clause.orders and not scene.clause.forbids)
     ):
         return None
     return "SK401", "puts itself above the agent's rules or its user", H

@@ -62,7 +62,7 @@ _AST10 = {
 }  # fmt: skip
 _AST10_OF_CODE = {
     "SK405": "AST05", "SK407": "AST03", "SK418": "AST06", "SK504": "AST01", "SK524": "AST06", "SK606": "AST09",
-    "SK901": "AST08", "SK902": "AST08",
+    "SK901": "AST08", "SK902": "AST08", "SK911": "AST02",
 }  # fmt: skip
 LOW, MEDIUM, HIGH = Confidence
 SKILL, PROJECT, MACHINE, ACCOUNTS = ScanReach
@@ -314,5 +314,8 @@ RULES: dict[str, Rule] = {
              "A model that was asked with `--judge` reported this passage, with its confidence and reach. It can be wrong, and "
              "another model may disagree; no rule reported the same.",
              "review the passage yourself"),
+        Rule("SK911", "known-bad", "scan", HIGH, ACCOUNTS, "ASI04", "AITech-9.3",
+             "An advisory names these files, this skill, its publisher, or a host or package that it uses.",
+             "do not use it; read the advisory"),
     )
 }  # fmt: skip
