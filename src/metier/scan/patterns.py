@@ -52,8 +52,8 @@ class SentenceRule:
     code: str
     message: str
     needs: tuple[re.Pattern[str], ...]
-    stems: frozenset[str] | None
-    """The first letters of words of which one must be there; None if that cannot be said."""
+    stems: tuple[frozenset[str], ...]
+    """For each need of which it can be said, the first letters of words of which one must be there; the smallest set first."""
     unless: re.Pattern[str] | None
     confidence: Confidence
     unknown_host: bool = False
@@ -125,7 +125,7 @@ def read_sentence_rules() -> tuple[SentenceRule, ...]:
                 head[0],
                 message,
                 tuple(lazy_pattern(rf"(?<![\w-])(?:{'|'.join(lines)})") for lines in needs),
-                min(stems, key=len) if stems else None,
+                tuple(sorted(stems, key=len)),
                 lazy_pattern("|".join(unless)) if unless else None,
                 Confidence(head[1]),
                 "host" in head,

@@ -8,6 +8,7 @@ its own subject, with the user's knowledge.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import islice
 
 from metier.lazy import lazy_pattern
@@ -73,7 +74,7 @@ _PURPOSE_CLEANS = (
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class Scene:
     """A sentence in its skill, as the rules see it."""
 
@@ -88,7 +89,7 @@ class Scene:
     signs: int = 0
     """Signs of the receiver itself: an address without a name, a path that takes things in."""
 
-    @property
+    @cached_property
     def is_asked(self) -> bool:
         """Returns True if the user decides about it."""
         return self.clause.has("asked") or _CONSENT.search(self.words) is not None

@@ -33,9 +33,9 @@ def look_up(tables: tuple[str, ...], text: SkillText, collector: FindingCollecto
     low = text.low
     is_capped = False
     # One pass for the words costs less than a search for each of four hundred beginnings.
-    words = set(_WORD.findall(low))
-    for beginning, word, wanted in _by_beginning(tables, text.kind):
-        if (not word or word in words) and beginning in low:
+    by_word = _by_word(tables, text.kind)
+    for beginning, wanted in (one for word in sorted({"", *_WORD.findall(low)} & by_word.keys()) for one in by_word[word]):
+        if beginning in low:
             places = _places(low, beginning)
             is_capped = is_capped or len(places) >= MOST_PLACES
             for one in wanted:
@@ -45,14 +45,17 @@ def look_up(tables: tuple[str, ...], text: SkillText, collector: FindingCollecto
 
 
 @cache
-def _by_beginning(tables: tuple[str, ...], kind: TextKind) -> tuple[tuple[str, str, tuple[Phrase, ...]], ...]:
-    """Returns each beginning, a whole word in it, and the phrases of this kind of text that start with it."""
+def _by_word(tables: tuple[str, ...], kind: TextKind) -> dict[str, list[tuple[str, list[Phrase]]]]:
+    """Returns each beginning with the phrases of this kind of text that start with it, by a whole word of the beginning."""
     found: dict[str, list[Phrase]] = {}
     for one in phrases_of(tables):
         if kind in one.kinds:
             for beginning in one.beginnings:
                 found.setdefault(beginning, []).append(one)
-    return tuple((beginning, _whole_word(beginning), tuple(wanted)) for beginning, wanted in found.items())
+    by_word: dict[str, list[tuple[str, list[Phrase]]]] = {}
+    for beginning, wanted in found.items():
+        by_word.setdefault(_whole_word(beginning), []).append((beginning, wanted))
+    return by_word
 
 
 def _whole_word(beginning: str) -> str:

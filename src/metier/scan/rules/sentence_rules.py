@@ -44,9 +44,9 @@ def _by_stem() -> tuple[dict[str, tuple[SentenceRule, ...]], tuple[SentenceRule,
     """Returns the rules by the first letters of a word that they need, the rules without such a word, and those for pairs."""
     by_stem: dict[str, list[SentenceRule]] = {}
     for rule in read_sentence_rules():
-        for stem in rule.stems or ():
+        for stem in rule.stems[0] if rule.stems else ():
             by_stem.setdefault(stem, []).append(rule)
-    rest = tuple(rule for rule in read_sentence_rules() if rule.stems is None)
+    rest = tuple(rule for rule in read_sentence_rules() if not rule.stems)
     spanning = tuple(rule for rule in read_sentence_rules() if rule.spans_sentences)
     return {stem: tuple(rules) for stem, rules in by_stem.items()}, rest, spanning
 
@@ -56,10 +56,13 @@ def judge_sentences(text: SkillText, sentences: Sequence[Sentence], collector: F
     before: Sentence | None = None
     for sentence in sentences:
         # A dictionary of first letters costs far less than a search for the words of each rule.
+        stems = {stem[:end] for stem in _STEM.findall(sentence.in_context) for end in (2, 3, 4)}
         wanted = dict.fromkeys(rest)
-        for stem in {stem[:end] for stem in _STEM.findall(sentence.in_context) for end in (2, 3, 4)} & by_stem.keys():
+        for stem in stems & by_stem.keys():
             wanted.update(dict.fromkeys(by_stem[stem]))
         for rule in wanted:
+            if any(map(stems.isdisjoint, rule.stems)):
+                continue
             if _matches(rule, sentence.in_context, text, sentence.start, collector):
                 _flag(rule, text, sentence.start, sentence.end, collector)
         if before is not None and _REFERS.match(sentence.low) and _COMPLETES.search(sentence.low[: LONGEST_SENTENCE // 2]):
