@@ -69,7 +69,7 @@ def main() -> int:
             "cisco 2.3.2": _probe(str(python_peer(CISCO) / "python"), "cisco", skills, home),
         }
         _quality(report, answers if judge is None else {**answers, f"metier, {judge.name}": _asked(judge, skills)})
-        _speed(report, answers)
+        _speed(report, answers, {each.name: _bytes_in(each) for each in skills.iterdir()})
         _shell_reader(report)
         _cold(report, next(iter(sorted(skills.iterdir()))) / _NEUTRAL, home, chosen.rounds)
     return report.finish()
@@ -208,21 +208,28 @@ def _share(part: int, whole: int) -> str:
     return f"{share:.2f} ({max(0.0, middle - half):.2f}-{min(1.0, middle + half):.2f})"
 
 
-def _speed(report: Report, answers: Mapping[str, Rows]) -> None:
-    times = {scanner: [float(str(row["cpu"])) * 1000 for row in rows.values()] for scanner, rows in answers.items()}
-    rows = [
-        (
-            name,
-            str(len(each)),
-            f"{median(each):.1f}",
-            f"{quantiles(each, n=20)[-1]:.1f}",
-            f"{1000 / (sum(each) / len(each)):.0f}",
-        )
-        for name, each in times.items()
-    ]
-    report.add_table("CPU time for each skill", ("scanner", "skills", "median ms", "p95 ms", "skills / s"), rows)
-    ours, theirs = times.values()
+def _bytes_in(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _speed(report: Report, answers: Mapping[str, Rows], sizes: Mapping[str, int]) -> None:
+    """Tables the CPU time of each skill, over all and by size: large honest skills cost the most."""
+    rows = []
+    for low, high in ((0, None), (0, 4_000), (4_000, 16_000), (16_000, 64_000), (64_000, None)):
+        for scanner, judged in answers.items():
+            each = [_milliseconds(row) for name, row in judged.items() if low <= sizes[name] < (high or 1 << 40)]
+            if len(each) > 1:
+                span = "all" if not low and high is None else f"{low // 1000}-{high // 1000 if high else ''} kB"
+                rate = f"{1000 / (sum(each) / len(each)):.0f}"
+                rows.append((span, scanner, str(len(each)), f"{median(each):.1f}", f"{quantiles(each, n=20)[-1]:.1f}", rate))
+    report.add_table("CPU time for each skill", ("size", "scanner", "skills", "median ms", "p95 ms", "skills / s"), rows)
+    ours, theirs = ([_milliseconds(row) for row in judged.values()] for judged in list(answers.values())[:2])
     report.targets.append(Target(what="median time a skill against the other", value=median(ours) / median(theirs), limit=0.5))
+    report.targets.append(Target(what="CPU of all skills against the other", value=sum(ours) / sum(theirs), limit=0.5))
+
+
+def _milliseconds(row: Mapping[str, object]) -> float:
+    return float(str(row["cpu"])) * 1000
 
 
 def _cold(report: Report, skill: Path, home: Path, rounds: int) -> None:

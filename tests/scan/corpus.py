@@ -2,7 +2,9 @@
 
 `shapes.jsonl` has a hit and a near miss for each rule. `attacks.jsonl` has whole attacks in many wordings with their verdicts,
 including those that pass. `honest.jsonl` has skills that do for good reasons what attacks do. A third of the attacks and all of
-the honest skills were written by authors who had not seen the rules.
+the honest skills were written by authors who had not seen the rules. `injections.jsonl` has one harmful instruction among
+honest ones, each beside an honest twin: the rules of effects were written with the first half (`dev`) in view; the second
+(`held`) was written before them and only counted.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from metier.scan import ScanReport, ScanVerdict, scan
 from metier.spec import MemoryFiles
 
-__all__ = ["ATTACKS", "HONEST", "SHAPES", "Attack", "Shape", "scanned", "skill"]
+__all__ = ["ATTACKS", "HONEST", "INJECTIONS", "SHAPES", "Attack", "Shape", "scanned", "skill"]
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "scan"
 
@@ -74,6 +76,8 @@ def _attacks() -> list[Attack]:
 
 SHAPES = _shapes()
 ATTACKS = _attacks()
+INJECTIONS = [json.loads(line) for line in (FOLDER / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
+"""`half`, `kind`, `label` and `files`."""
 HONEST = [json.loads(line) for line in (FOLDER / "honest.jsonl").read_text(encoding="utf-8").splitlines()]
 """Skills that do for good reasons what attacks do: `why` and `files`."""
 

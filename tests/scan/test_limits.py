@@ -15,7 +15,6 @@ import zipfile
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
 
@@ -24,9 +23,9 @@ from guards import within_cpu_limit
 from metier.errors import RefusedError
 from metier.scan import ScanLimits, ScanReport, ScanVerdict, scan
 from metier.scan.collector import FindingCollector
-from metier.scan.rules.phrases import PHRASES, look_up
-from metier.scan.rules.sentence_rules import SENTENCE_RULES
-from metier.scan.text import SkillText, TextKind
+from metier.scan.patterns import read_sentence_rules
+from metier.scan.rules.phrases import PHRASES, look_up, phrases_of
+from metier.scan.text import SkillText
 from metier.spec import FileEntry, MemoryFiles
 
 HEAD = b"---\nname: a\ndescription: b\n---\n"
@@ -56,13 +55,13 @@ def test_the_work_for_a_hostile_file_is_linear(name: str, path: str) -> None:
 
 def test_no_beginning_of_a_phrase_can_be_repeated_into_a_bomb() -> None:
     """Each phrase against its own worst text: its beginning over and over, each time almost completed."""
-    size = SIZE // 8 if FULL else SIZE // 32
+    size = SIZE // 8 if FULL else SIZE // 64
 
     def look_up_each() -> None:
-        for one in PHRASES:
+        for one in phrases_of(PHRASES):
             bait = one.beginnings[0] + "the all user to http your files key in a send and instructions .env "
-            text = SkillText("SKILL.md", TextKind.PROSE, bait * (size // len(bait)))
-            look_up((replace(one, kinds=frozenset(TextKind)),), text, FindingCollector())
+            text = SkillText("SKILL.md", min(one.kinds), bait * (size // len(bait)))
+            look_up(PHRASES, text, FindingCollector())
 
     within_cpu_limit(look_up_each)
 
@@ -74,7 +73,7 @@ def expressions() -> dict[str, re.Pattern[str]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, re.Pattern):
                 found[f"{module.name}.{name}"] = value
-    for rule in SENTENCE_RULES:
+    for rule in read_sentence_rules():
         found |= {f"{rule.message} {number}": need for number, need in enumerate(rule.needs)}
     return found
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from metier.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from .advisories import Advisory, apply_advisories, read_advisories
     from .model_opinion import PROMPT_VERSION, JudgeQuestion, NoOpinionError, add_opinion, judge_question
     from .report import Capabilities, Finding, ModelOpinion, ScanReport
     from .rules.table import RULES, Rule
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PROMPT_VERSION",
     "RULES",
+    "Advisory",
     "Capabilities",
     "Confidence",
     "Finding",
@@ -35,8 +37,10 @@ __all__ = [
     "ScanVerdict",
     "Waiver",
     "add_opinion",
+    "apply_advisories",
     "apply_waivers",
     "judge_question",
+    "read_advisories",
     "read_waivers",
     "scan",
 ]
@@ -45,6 +49,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "metier.scan.advisories": ("Advisory", "apply_advisories", "read_advisories"),
             "metier.scan.model_opinion": ("PROMPT_VERSION", "NoOpinionError", "JudgeQuestion", "judge_question", "add_opinion"),
             "metier.scan.report": ("Capabilities", "Finding", "ModelOpinion", "ScanReport"),
             "metier.scan.rules.table": ("RULES", "Rule"),

@@ -21,6 +21,7 @@ __all__ = ["FindingCollector", "FlowStep", "mention_strength"]
 
 _MOST_OF_A_KIND = 12
 _LONGEST_NAME = 120
+_LONGEST_LINE = 160
 _BEFORE, _AFTER = 160, 90
 # Words of a page that describes an attack. They lower a block to a review. Commands are lowered only by words that clearly
 # warn of them.
@@ -85,14 +86,29 @@ def mention_strength(
     after = (text.text + "\n").index("\n", at) if end is None else end
     before = f"{text.around.partition(GAP)[0]} {low[max(0, at - _BEFORE) : at]}"
     if not is_instruction:
-        warned = _WARNS.search(f"{text.around} {before} {low[after : after + _AFTER]}") is not None
+        warned = _WARNS.search(f"{text.around} {before} {_paragraph(text, after)}") is not None
         return warned + (_FORBIDS.search(before.rstrip(" `")) is not None)
-    around = f"{text.around} {before} {low[after : after + _AFTER]}"
+    around = f"{text.around} {before} {_paragraph(text, after)}"
     start = text.text.rfind("\n", 0, at) + 1
     is_row = text.text[start : start + 4].lstrip().startswith("|")
     quotes = tuple(_OPENING_QUOTES.replace("`", "") if is_code else _OPENING_QUOTES)
-    is_quoted = text.kind is TextKind.PROSE and (is_row or low[max(0, at - 4) : at].rstrip(" ")[-1:] in quotes)
+    # On the same line: the end of a code block is no quotation mark.
+    is_quoted = text.kind is TextKind.PROSE and (is_row or low[max(start, at - 4) : at].rstrip(" ")[-1:] in quotes)
     return bool(_ABOUT.search(around)) + is_quoted
+
+
+def _line_at(text: SkillText, at: int) -> str:
+    """Returns the line of a place as it stands in the file; from the place on, if the line is long."""
+    start = text.text.rfind("\n", 0, at) + 1
+    end = text.text.find("\n", at)
+    end = len(text.text) if end < 0 else end
+    return text.text[start:end] if end - start <= _LONGEST_LINE else text.text[at:end]
+
+
+def _paragraph(text: SkillText, after: int) -> str:
+    """Returns the words behind a place, up to the end of the paragraph."""
+    end = text.text.find("\n\n", after, after + _AFTER)
+    return text.low[after : end if end >= 0 else after + _AFTER]
 
 
 @dataclass(slots=True)
@@ -116,7 +132,7 @@ class FindingCollector:
         unlowered = confidence or RULES[code].confidence
         lowered = unlowered if ignores_context or code in _CONTEXT_FREE else unlowered.lowered(self._doubt(code, text, at, end))
         line, column = text.position(at)
-        shown = text.text[at : end if end is not None else at + 160]
+        shown = _line_at(text, at)
         via = f" (in {text.via})" if text.via else ""
         self.add(code, message + via, file=text.path, line=line, column=column, excerpt=shown, confidence=lowered, reach=reach)
         if lowered is not unlowered:
@@ -125,8 +141,8 @@ class FindingCollector:
     def _doubt(self, code: str, text: SkillText, at: int, end: int | None) -> int:
         """Returns by how much the surrounding words lower the confidence."""
         if text.via:
-            # A page that describes an attack does not encode it.
-            return 0
+            # A page that describes an attack rarely encodes it; one about attacks may show that too.
+            return int(self.purpose.is_security and text.path.endswith(".md"))
         if text.kind is TextKind.PROSE or text.is_in_document:
             is_instruction = code.startswith("SK4") or (text.kind is TextKind.PROSE and not text.is_in_document)
             is_code = RULES[code].category == "dependency"

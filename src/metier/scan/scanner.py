@@ -12,6 +12,7 @@ from .readers.sentences import read_sentences
 from .report import Finding, ScanReport
 from .rules.data_flow import judge_data_flow
 from .rules.dependencies import judge_dependencies
+from .rules.effects import judge_effects
 from .rules.exfiltration_prose import judge_exfiltration_prose
 from .rules.hidden_text import judge_hidden, visible_text
 from .rules.javascript import judge_javascript
@@ -25,7 +26,6 @@ from .rules.script_behaviour import judge_embedded_downloads, judge_script
 from .rules.sentence_rules import judge_sentences
 from .rules.shell import judge_shell
 from .rules.table import RULES
-from .rules.wording_model import judge_wording
 from .scale import Confidence, ScanVerdict
 from .subject import ScanLimits, ScanSubject, read_subject
 from .text import SkillText, TextKind
@@ -155,7 +155,7 @@ class _Scanner:
             judge_remote_instructions(text, collector)
             sentences = read_sentences(text)
             judge_sentences(text, sentences, collector)
-            judge_wording(text, sentences, collector)
+            judge_effects(text, sentences, collector)
         elif not text.is_in_document:
             judge_addresses(text, collector)
 

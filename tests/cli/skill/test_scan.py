@@ -52,7 +52,7 @@ def test_json_has_all_that_a_program_needs(shell: Shell) -> None:
     assert row["capabilities"]["network"] == ["get.quarvex-cdn.net"]
     finding = row["findings"][0]
     assert (finding["rule"], finding["severity"], finding["confidence"]) == ("SK501", "error", "high")
-    assert all(finding[key] for key in ("why", "hint", "excerpt", "owasp", "aitech", "line", "column"))
+    assert all(finding[key] for key in ("why", "hint", "excerpt", "owasp", "ast10", "aitech", "line", "column"))
 
 
 def test_installed_scans_every_skill_of_the_machine(shell: Shell) -> None:
@@ -76,7 +76,7 @@ def test_sarif_has_the_shape_that_code_scanning_reads(shell: Shell) -> None:
     for rule in rules:
         known = RULES[rule["id"]]
         assert rule["fullDescription"]["text"] == known.why
-        assert rule["properties"]["tags"] == ["security", known.category, known.owasp, known.aitech]
+        assert rule["properties"]["tags"] == ["security", known.category, known.owasp, known.ast10, known.aitech]
         assert 0 < float(rule["properties"]["security-severity"]) <= 10
     assert [result["ruleId"] for result in run["results"]].count("SK501") == 1
     for result in run["results"]:

@@ -17,7 +17,7 @@ HITS = [shape for shape in SHAPES if shape.kind == "hit"]
 NEAR = [shape for shape in SHAPES if shape.kind == "near"]
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "scan.md"
 # These are about the scan, its waivers and its model judge, and have tests of their own.
-WITHOUT_SHAPES = {"SK901", "SK902", "SK903", "SK904", "SK910"}
+WITHOUT_SHAPES = {"SK901", "SK902", "SK903", "SK904", "SK910", "SK911"}
 
 
 def found(shape: Shape) -> list[Finding]:
@@ -48,6 +48,7 @@ def test_a_rule_is_documented_and_mapped(rule: Rule) -> None:
     assert rule.hint
     if rule.category != "scan":
         assert re.fullmatch(r"ASI(?:0[1-9]|10)", rule.owasp)
+        assert re.fullmatch(r"AST(?:0[1-9]|10)", rule.ast10)
         assert re.fullmatch(r"AITech-\d{1,2}\.\d", rule.aitech)
 
 
@@ -73,9 +74,9 @@ def test_every_category_of_the_literature_has_a_rule() -> None:
 
 def catalog() -> str:
     """The table of docs/scan.md; `TEST_GOLDEN=write` writes it."""
-    head = "| code | name | category | a plain hit | OWASP | AITech |\n|---|---|---|---|---|---|\n"
+    head = "| code | name | category | a plain hit | OWASP agents | OWASP skills | AITech |\n|---|---|---|---|---|---|---|\n"
     rows = (
-        f"| {rule.code} | {rule.name} | {rule.category} | {rule.verdict} | {rule.owasp} | {rule.aitech} |"
+        f"| {rule.code} | {rule.name} | {rule.category} | {rule.verdict} | {rule.owasp} | {rule.ast10} | {rule.aitech} |"
         for rule in RULES.values()
     )
     return head + "\n".join(rows) + "\n"

@@ -68,5 +68,5 @@ def _weight(code: Code) -> str:
     rule = RULES.get(code.code)
     if rule is None:
         return f"strict: {code.strict}, when loading: {code.lenient or 'not reported'}"
-    known = "".join(f", {name}" for name in (rule.owasp, rule.aitech) if name)
+    known = "".join(f", {name}" for name in (rule.owasp, rule.ast10, rule.aitech) if name)
     return f"scan: {rule.verdict} (confidence {rule.confidence}, reach {rule.reach}), {rule.category}{known}"

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from metier.app import App
+from metier.archive import digest
 from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, as_github, as_sarif
 from metier.cli.core.result import Result
@@ -18,7 +19,19 @@ from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.errors import NotFoundError, SkillNotFoundError, UsageError
 from metier.install import ScannedSkill, scan_folder, scan_ref
-from metier.scan import RULES, Finding, ModelOpinion, ScanReport, ScanVerdict, Waiver, apply_waivers, read_waivers
+from metier.scan import (
+    RULES,
+    Advisory,
+    Finding,
+    ModelOpinion,
+    ScanReport,
+    ScanVerdict,
+    Waiver,
+    apply_advisories,
+    apply_waivers,
+    read_advisories,
+    read_waivers,
+)
 from metier.values import replace
 
 from .explain import PAGES
@@ -56,7 +69,7 @@ def scan(
         raise UsageError("--model needs --judge", hint=_JUDGE_HINT)
     if judge and offline:
         raise UsageError("--judge needs a model and cannot be used with --offline", hint=_JUDGE_HINT)
-    waivers = _waivers(app, waiver_file)
+    waivers, advisories = _waivers(app, waiver_file), _advisories(app)
     found = _scan_installed(app) if installed else []
     if targets or not installed:
         found += [skill for target in targets or (".",) for skill in _scan_target(app, target, offline=offline)]
@@ -64,6 +77,8 @@ def scan(
     notes: tuple[str, ...] = ()
     if judge:
         skills, notes = _judge(app, skills, model)
+    if advisories:
+        skills = [replace(one, report=_known_bad(one, advisories)) for one in skills]
     today = date.today()  # noqa: DTZ011 - a waiver ends with the user's local day
     skills = [replace(one, report=apply_waivers(one.report, waivers, skill=one.name, today=today)) for one in skills]
     failed = sum(one.report.verdict.rank >= _LIMITS[fail_on] for one in skills)
@@ -122,6 +137,28 @@ def _waivers(app: App, file: str | None) -> tuple[Waiver, ...]:
     return read_waivers(text, file=file)
 
 
+def _advisories(app: App) -> tuple[Advisory, ...]:
+    """Reads the files of advisories that the settings name; of a folder, every JSON file."""
+    found: list[Advisory] = []
+    for named in app.settings["scan.advisories"].value or ():
+        place = Path(os.path.expanduser(str(named)))
+        files = sorted(place.rglob("*.json")) if place.is_dir() else [place]
+        for file in files:
+            try:
+                found += read_advisories(file.read_text(encoding="utf-8"), file=str(file))
+            except FileNotFoundError:
+                hint = "correct it with `metier config set scan.advisories PATH`"
+                raise NotFoundError(f"no such file of advisories: {str(named)!r}", hint=hint) from None
+    return tuple(found)
+
+
+def _known_bad(skill: ScannedSkill, advisories: Sequence[Advisory]) -> ScanReport:
+    owner = skill.where.partition("/")[0] if not os.path.isabs(skill.where) else ""
+    return apply_advisories(
+        skill.report, advisories, files=skill.files, name=skill.name, publisher=owner, digest=digest(skill.files)
+    )
+
+
 def _text(skills: Sequence[ScannedSkill], form: str, base: str) -> str | None:
     reports = [(one.where, one.report.report) for one in skills]
     if form == "sarif":
@@ -134,7 +171,7 @@ def _text(skills: Sequence[ScannedSkill], form: str, base: str) -> str | None:
 _SECURITY_SEVERITY = {ScanVerdict.PASS: "3.0", ScanVerdict.REVIEW: "6.0", ScanVerdict.BLOCK: "9.0"}
 _PROPERTIES = {
     rule.code: {
-        "tags": ["security", rule.category, *filter(None, (rule.owasp, rule.aitech))],
+        "tags": ["security", rule.category, *filter(None, (rule.owasp, rule.ast10, rule.aitech))],
         "precision": rule.confidence,
         "security-severity": _SECURITY_SEVERITY[rule.verdict],
     }
@@ -163,7 +200,7 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
         "rule": finding.code, "category": rule.category, "severity": finding.severity, "confidence": finding.confidence,
         "reach": finding.reach, "message": finding.message, "file": finding.file, "line": finding.line,
         "column": finding.column, "excerpt": finding.excerpt, "why": rule.why, "hint": rule.hint, "owasp": rule.owasp,
-        "aitech": rule.aitech, "waived": finding.waived or None, "source": _source(finding),
+        "ast10": rule.ast10, "aitech": rule.aitech, "waived": finding.waived or None, "source": _source(finding),
     }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ class Url:
 
 
 _URL = lazy_pattern(
-    r"(?:https?|ftp|wss?)://(?P<host>\[[0-9a-f:.]{2,45}\]|[^\s/\"'`<>()\[\]{}|\\^;,:?#@]{1,200})(?::\d{1,5})?"
+    r"(?:https?|s?ftp|wss?|ssh|git|s3)://(?P<host>\[[0-9a-f:.]{2,45}\]|[^\s/\"'`<>()\[\]{}|\\^;,:?#@]{1,200})(?::\d{1,5})?"
     r"(?P<path>[/?#][^\s\"'`<>\\^|)\]}]{0,400})?",
     re.IGNORECASE,
 )
@@ -100,7 +100,8 @@ _SHARED = words("""
     github.com raw.githubusercontent.com githubusercontent.com github.io gitlab.io gitee.com codeberg.org sourceforge.net
     vercel.app netlify.app pages.dev workers.dev web.app firebaseapp.com herokuapp.com onrender.com railway.app glitch.me
     repl.co replit.app surge.sh fly.dev deno.dev r2.dev blogspot.com wordpress.com wixsite.com weebly.com azurewebsites.net
-    cloudfront.net lovable.app streamlit.app hf.space drive.google.com docs.google.com drive.usercontent.google.com dropbox.com
+    cloudfront.net cloudsmith.io packagecloud.io
+    lovable.app streamlit.app hf.space drive.google.com docs.google.com drive.usercontent.google.com dropbox.com
     dropboxusercontent.com onedrive.live.com 1drv.ms sharepoint.com forever.sh tiiny.site
     framer.website framer.app webflow.io carrd.co notion.site gitbook.io tilda.ws bubbleapps.io godaddysites.com square.site
     mystrikingly.com 000webhostapp.com infinityfreeapp.com altervista.org webnode.page jimdosite.com softr.app bolt.host

@@ -22,9 +22,10 @@ _BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
 _HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){16,32768}")
 _ESCAPES = lazy_pattern(r"(?:\\{1,2}x[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}u00[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}[0-7]{3}){8,8192}")
 _CODES = lazy_pattern(r"(?:\d{2,3}\s{0,2},\s{0,2}){9,4096}\d{2,3}")
-_PERCENT = lazy_pattern(r"(?:[\w.-]{0,8}%[0-9a-fA-F]{2}){10,4096}")
+_PERCENT = lazy_pattern(r"(?:%[0-9a-fA-F]{2}[\w.-]{0,8}){10,4096}")
 _QUOTED = lazy_pattern(r"[\"']([^\"'\n]{16,4000})[\"']")
 _MOST = 60
+_MOST_RUNS = 20_000
 _READABLE = frozenset(range(32, 127)) | {9, 10, 13}
 _SUSPICIOUS = lazy_pattern(
     r"import |exec|eval|curl|wget|http|bash|sh -c|/bin/|os\.|subprocess|require\(|function|powershell|ignore|instruction"
@@ -47,17 +48,25 @@ def decode_texts(text: SkillText, *, limit: int) -> Iterator[SkillText]:
 
 
 def _candidates(text: str) -> Iterator[tuple[str, int, str]]:
-    for found in islice(_BASE64.finditer(text), _MOST * 4):
-        if not _looks_random(found[0]):
-            continue
-        plain = _from_bytes(_unbase64(found[0]))
+    runs = [found for found in islice(_BASE64.finditer(text), _MOST_RUNS) if _looks_random(found[0]) or len(found[0]) >= 32]
+    for found in runs[: _MOST * 4]:
+        plain = _from_bytes(_unbase64(found[0])) if _looks_random(found[0]) else ""
         if plain:
             yield "base64", found.start(), plain
-    for found in islice(_HEX.finditer(text), _MOST):
-        plain = _from_bytes(bytes.fromhex(found[0]))
+    # Digits of a hexadecimal number are letters of base64 too, so only its runs are searched.
+    for at, digits in islice(
+        ((run.start() + found.start(), found[0]) for run in runs for found in _HEX.finditer(run[0])), _MOST
+    ):
+        plain = _from_bytes(bytes.fromhex(digits))
         if plain:
-            yield "hex", found.start(), plain
-    for found in islice(_ESCAPES.finditer(text), _MOST):
+            yield "hex", at, plain
+    yield from _spelled_out(text)
+    yield from _turned(text)
+
+
+def _spelled_out(text: str) -> Iterator[tuple[str, int, str]]:
+    """Yields text that is written as escapes, character codes or percent signs."""
+    for found in islice(_ESCAPES.finditer(text), _MOST) if "\\" in text else ():
         base = 8 if found[0].lstrip("\\")[0] not in "xu" else 16
         codes = re.findall(r"[0-7]{3}" if base == 8 else r"[xu](?:00)?([0-9a-fA-F]{2})", found[0])
         plain = _readable("".join(chr(int(code, base)) for code in codes))
@@ -68,11 +77,10 @@ def _candidates(text: str) -> Iterator[tuple[str, int, str]]:
         plain = _readable("".join(map(chr, codes))) if all(9 <= code < 127 for code in codes) else ""
         if plain:
             yield "character codes", found.start(), plain
-    for found in islice(_PERCENT.finditer(text), _MOST):
+    for found in islice(_PERCENT.finditer(text), _MOST) if text.count("%") >= 10 else ():
         plain = _readable(re.sub(r"%([0-9a-fA-F]{2})", lambda code: chr(int(code[1], 16)), found[0]))
         if plain:
             yield "percent encoding", found.start(), plain
-    yield from _turned(text)
 
 
 def _turned(text: str) -> Iterator[tuple[str, int, str]]:

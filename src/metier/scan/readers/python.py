@@ -35,15 +35,19 @@ class PythonModule:
     """The calls whose results each name was assigned."""
     calls: list[ast.Call] = field(default_factory=list)
     loops: list[ast.AST] = field(default_factory=list)
+    children: dict[ast.AST, list[ast.AST]] = field(default_factory=dict)
+    """The nodes directly below each node that has any."""
     work_left: int = 1_000_000
 
     def within(self, node: ast.AST) -> Iterator[ast.AST]:
         """Walks a node. The work of all walks together is bounded, however deep the nesting."""
-        for inner in ast.walk(node):
+        waiting, children = [node], self.children
+        for inner in waiting:
             self.work_left -= 1
             if self.work_left < 0:
                 return
             yield inner
+            waiting += children.get(inner, ())
 
     def at(self, node: ast.AST) -> int:
         line = getattr(node, "lineno", 1) - 1
@@ -149,7 +153,7 @@ def read_module(
         lines.append(lines[-1] + len(line) + 1)
     module = PythonModule(text, collector, inner, lines=lines)
     nodes: list[Node] = []
-    for node, scope in _walk(tree):
+    for node, scope in _walk(tree, module.children):
         nodes.append((node, scope))
         if len(nodes) >= _MOST_NODES:
             collector.add("SK902", "the script is too large to be read to its end", file=text.path)
@@ -158,14 +162,17 @@ def read_module(
     return module, nodes
 
 
-def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+def _walk(tree: ast.AST, children: dict[ast.AST, list[ast.AST]]) -> Iterator[tuple[ast.AST, str]]:
     """Yields every node with the name of its function, without recursion."""
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:
         node, scope = waiting.pop()
         yield node, scope
         inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else scope
-        waiting.extend((child, inner) for child in ast.iter_child_nodes(node))
+        below = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+        if below:
+            children[node] = below
+            waiting.extend((child, inner) for child in below)
 
 
 def _prepare(module: PythonModule, nodes: list[tuple[ast.AST, str]]) -> None:

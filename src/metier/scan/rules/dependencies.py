@@ -23,6 +23,8 @@ _INSTALL = lazy_pattern(
     r"|add|tool install)|poetry add|npm (?:install|i|add)"
     r"|pnpm (?:add|install|i)|yarn (?:global )?add|bun (?:add|install))(?P<rest>[ \t][^\n;&|`#]{1,400})"
 )
+_ADDS_SOURCE = lazy_pattern(r"--extra-index-url|--find-links| -f ")
+"""Sources beside the public index."""
 _NAME = lazy_pattern(r"(?P<name>@?[A-Za-z0-9][\w./-]{0,100}?)(?P<version>(?:\[[\w,-]+\])?(?:[=<>~!]=?|@)[^\s,]+)?")
 _REQUIREMENT = lazy_pattern(
     r"^(?P<name>[A-Za-z0-9][\w.-]{0,100})(?:\[[\w, -]{0,100}\])?\s{0,4}(?P<version>[=<>~!@][^#;\n]{0,200})?", re.MULTILINE
@@ -96,7 +98,7 @@ def _foreign(rest: str, text: SkillText, at: int, collector: FindingCollector) -
         # An index that replaces the public one serves every name.
         is_own = url.label in rest.replace(url.text, "") or collector.purpose.mentions((url.label,))
         is_foreign = bool(index) if url.is_plain_http else not is_own and is_unknown_host(url, collector.purpose)
-        is_severe = is_foreign and ("extra-index" not in rest or "--trusted-host" in rest)
+        is_severe = is_foreign and not _ADDS_SOURCE.search(rest) if "--trusted-host" not in rest else is_foreign
         confidence = Confidence.HIGH if is_severe else None
         collector.flag("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=confidence)
 

@@ -13,6 +13,7 @@ from itertools import islice
 from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.readers.binaries import image_texts
+from metier.scan.readers.clauses import read_clause
 from metier.scan.scale import Confidence, ScanReach
 from metier.scan.text import SkillText, TextKind
 
@@ -57,6 +58,14 @@ _STRONG = lazy_pattern(
     r"|execute) [^\n]{0,60}(?:curl|base64|sh -c)",
     re.IGNORECASE,
 )
+_ADDRESS = lazy_pattern(
+    r"\b(?:notes?|messages?|instructions?|reminders?) (?:to|for) (?:the |any |all )?(?:ais?|assistants?|agents?|models?)\b"
+    r"|^\W{0,8}(?:for |to )?(?:the |any )?(?:ai |coding )?(?:agents?|assistants?|ais?|models?|llms?|system|claude)"
+    r"(?: reading this| only)?\s?[:.](?=\s)|\b(?:when|if) you are an? (?:ai|assistant|agent|model)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DEEDS = ("send", "destroy", "change", "insert", "run", "off", "allow", "pay", "lock", "obey", "spy", "fetch")
+_QUOTES = frozenset("\"'`“")
 _MOST_BLANK = 120
 _MIXED = lazy_pattern(r"(?<![A-Za-z])[A-Za-z]{1,40}[\u0430-\u044f\u0410-\u042f\u03b1-\u03c9\u0391-\u03a9]{1,40}[A-Za-z]{1,40}")
 _LOOKALIKES = str.maketrans("аеорсухівкмнтАВЕКМНОРСТУХοαινρτυκΑΒΕΗΙΚΜΝΟΡΤΥΧ", "aeopcyxibkmhtABEKMHOPCTYXoaivptukABEHIKMNOPTYX")
@@ -171,7 +180,7 @@ def _alphabets(text: SkillText, collector: FindingCollector) -> None:
 def _comments(text: SkillText, collector: FindingCollector) -> None:
     links = ((found.start(1), found[1]) for found in islice(_LINK_COMMENT.finditer(text.text), _MOST))
     for start, body in (*_html_comments(text.text), *links):
-        strong = _STRONG.search(body)
+        strong = _STRONG.search(body) or _addresses_agent(body)
         instructions = strong or _INSTRUCTIONS.search(body)
         if instructions:
             confidence = Confidence.HIGH if strong else Confidence.LOW
@@ -181,7 +190,17 @@ def _comments(text: SkillText, collector: FindingCollector) -> None:
                 text=text,
                 at=start + instructions.start(),
                 confidence=confidence,
+                ignores_context=_addresses_agent(body) is not None and text.text[max(0, start - 5) : start - 4] not in _QUOTES,
             )
+
+
+def _addresses_agent(words: str) -> re.Match[str] | None:
+    """Returns where hidden words speak to an agent, if they order it to send, change, add, delete or run something."""
+    found = _ADDRESS.search(words)
+    clause = read_clause(words[found.end() :].lower()[:600]) if found else None
+    if clause is None or clause.forbids:
+        return None
+    return found if any(clause.does(deed, "secret", "talk", "user", "people", "money", "figures") for deed in _DEEDS) else None
 
 
 def _html_comments(text: str) -> Iterator[tuple[int, str]]:
@@ -214,13 +233,14 @@ def _behind_blank_lines(text: str) -> int:
 def _styles(text: SkillText, collector: FindingCollector) -> None:
     if "style" in text.low:
         for found in islice(_INVISIBLE.finditer(text.text), 20):
-            if _INSTRUCTIONS.search(found["text"]):
+            if _INSTRUCTIONS.search(found["text"]) or _addresses_agent(found["text"]):
                 collector.flag(
                     "SK416",
                     "invisible markup gives instructions",
                     text=text,
                     at=found.start("text"),
                     confidence=Confidence.HIGH,
+                    ignores_context=_addresses_agent(found["text"]) is not None,
                 )
     behind = _behind_blank_lines(text.text) if text.kind is TextKind.PROSE else -1
     if behind >= 0:

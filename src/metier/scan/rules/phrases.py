@@ -9,25 +9,32 @@ from __future__ import annotations
 
 from functools import cache
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
-from metier.scan.data.action_phrases import ACTION_PHRASES
-from metier.scan.data.code_phrases import CODE_PHRASES
-from metier.scan.data.injection_phrases import INJECTION_PHRASES
-from metier.scan.patterns import Phrase
+from metier.scan.patterns import Phrase, read_phrases
 from metier.scan.text import SkillText, TextKind
 
-__all__ = ["CODE_PHRASES", "MOST_PLACES", "PHRASES", "PROSE_PHRASES", "look_up"]
+__all__ = ["CODE_PHRASES", "MOST_PLACES", "PHRASES", "PROSE_PHRASES", "look_up", "phrases_of"]
 
-PROSE_PHRASES = (*INJECTION_PHRASES, *ACTION_PHRASES)
+PROSE_PHRASES = ("prose_phrases.txt",)
+CODE_PHRASES = ("code_phrases.txt",)
 PHRASES = (*PROSE_PHRASES, *CODE_PHRASES)
+"""The tables of data that are looked up."""
+_WORD = lazy_pattern(r"[a-z0-9]+")
 MOST_PLACES = 3_000
 _WINDOW = 700
 
 
-def look_up(phrases: tuple[Phrase, ...], text: SkillText, collector: FindingCollector) -> None:
+def phrases_of(tables: tuple[str, ...]) -> tuple[Phrase, ...]:
+    return tuple(phrase for table in tables for phrase in read_phrases(table))
+
+
+def look_up(tables: tuple[str, ...], text: SkillText, collector: FindingCollector) -> None:
     low = text.low
     is_capped = False
-    for beginning, wanted in _by_beginning(phrases, text.kind):
+    # One pass for the words costs less than a search for each of four hundred beginnings.
+    by_word = _by_word(tables, text.kind)
+    for beginning, wanted in (one for word in sorted({"", *_WORD.findall(low)} & by_word.keys()) for one in by_word[word]):
         if beginning in low:
             places = _places(low, beginning)
             is_capped = is_capped or len(places) >= MOST_PLACES
@@ -38,14 +45,23 @@ def look_up(phrases: tuple[Phrase, ...], text: SkillText, collector: FindingColl
 
 
 @cache
-def _by_beginning(phrases: tuple[Phrase, ...], kind: TextKind) -> tuple[tuple[str, tuple[Phrase, ...]], ...]:
-    """Returns each beginning with the phrases of this kind of text that start with it."""
+def _by_word(tables: tuple[str, ...], kind: TextKind) -> dict[str, list[tuple[str, list[Phrase]]]]:
+    """Returns each beginning with the phrases of this kind of text that start with it, by a whole word of the beginning."""
     found: dict[str, list[Phrase]] = {}
-    for one in phrases:
+    for one in phrases_of(tables):
         if kind in one.kinds:
             for beginning in one.beginnings:
                 found.setdefault(beginning, []).append(one)
-    return tuple((beginning, tuple(wanted)) for beginning, wanted in found.items())
+    by_word: dict[str, list[tuple[str, list[Phrase]]]] = {}
+    for beginning, wanted in found.items():
+        by_word.setdefault(_whole_word(beginning), []).append((beginning, wanted))
+    return by_word
+
+
+def _whole_word(beginning: str) -> str:
+    """Returns a word of the beginning that stands there whole; empty if there is none."""
+    found = _WORD.search(beginning)
+    return found[0] if found and found.end() < len(beginning) else ""
 
 
 def _places(low: str, beginning: str) -> list[int]:

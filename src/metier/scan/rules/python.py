@@ -239,21 +239,27 @@ def _deletes(node: ast.Call, module: PythonModule) -> None:
         module.flag("SK533", "deletes the shell history", node)
 
 
+_PAUSES = lazy_pattern(r"sleep|wait|recv|accept|input|poll|select|serve|exit|join")
+_LOADS = lazy_pattern(
+    r"urlopen|(?:requests|httpx|session)\.\w+$|Popen|os\.fork|\bProcess$|Thread$|os\.system|\.connect$|\.sendall?$"
+)
+
+
 def _loop(node: ast.While, module: PythonModule) -> None:
+    """Flags a loop that sends requests or starts processes without a pause and without an end."""
     endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-    leaves = any(isinstance(inner, (ast.Break, ast.Return, ast.Raise, ast.Await, ast.Yield)) for inner in module.within(node))
-    waits = any(
-        isinstance(inner, ast.Call)
-        and re.search(r"sleep|wait|recv|accept|get|input|read|poll|select|serve|exit|join", module.dotted(inner.func))
-        for inner in module.within(node)
+    if not endless or any(
+        isinstance(one, (ast.Break, ast.Return, ast.Raise, ast.Await, ast.Yield)) for one in module.within(node)
+    ):
+        return
+    calls = [module.dotted(one.func) for one in module.within(node) if isinstance(one, ast.Call)]
+    if any(map(_PAUSES.search, calls)) or not any(map(_LOADS.search, calls)):
+        return
+    starts = any(
+        one.endswith(("Popen", "fork", "Process", "Thread")) for one in map(module.dotted, (call.func for call in module.calls))
     )
-    if endless and not leaves and not waits:
-        forks = any(
-            isinstance(inner, ast.Call)
-            and module.dotted(inner.func) in ("os.fork", "subprocess.Popen", "multiprocessing.Process")
-            for inner in module.within(node)
-        )
-        module.flag("SK541", "runs an endless loop without a pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
+    confidence = Confidence.HIGH if starts else Confidence.MEDIUM
+    module.flag("SK541", "sends requests or starts processes in an endless loop without a pause", node, confidence)
 
 
 def _flag_upload(node: ast.Call, name: str, module: PythonModule) -> None:

@@ -152,7 +152,12 @@ def judge_script(text: SkillText, documented: str, collector: FindingCollector) 
     permits = _DISABLES_PERMISSIONS.search(text.low) if _WRITES.search(low) else None
     if permits:
         collector.flag(
-            "SK407", "turns the agent's permission checks off", text=text, at=permits.start(), confidence=Confidence.HIGH
+            "SK407",
+            "turns the agent's permission checks off",
+            text=text,
+            at=permits.start(),
+            # Inside a container there is nothing else to protect.
+            confidence=Confidence.LOW if collector.purpose.mentions(("container", "sandbox")) else Confidence.HIGH,
         )
     named = _COMPOSED_NAME.search(low)
     if named and _PACKS.search(low):

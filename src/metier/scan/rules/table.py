@@ -6,7 +6,8 @@
 
 `metier skill explain CODE` prints a rule's explanation. Codes never change. OWASP ids are those of the Top 10 for Agentic
 Applications (ASI01 goal hijack, 02 tool misuse, 03 identity and privilege, 04 supply chain, 05 code execution, 06 memory
-poisoning, 08 cascading failures, 09 trust exploitation, 10 rogue agents), AITech ids those of Cisco's AI security taxonomy.
+poisoning, 08 cascading failures, 09 trust exploitation, 10 rogue agents), AST ids those of the Agentic Skills Top 10, AITech
+ids those of Cisco's AI security taxonomy.
 """
 
 from __future__ import annotations
@@ -41,11 +42,28 @@ class Rule:
         return verdict_for(self.confidence, self.reach)
 
     @property
+    def ast10(self) -> str:
+        """The id in OWASP's Agentic Skills Top 10; empty for the scan's own rules about waivers and models."""
+        return _AST10_OF_CODE.get(self.code) or _AST10.get(self.category, "")
+
+    @property
     def page(self) -> Code:
         """The rule in the form of `metier skill explain` and SARIF."""
         return Code(self.code, self.name, severity_of(self.verdict), None, self.why, self.bad, self.good)
 
 
+# AST01 malicious skills, 02 supply chain compromise, 03 over-privileged skills, 04 insecure metadata, 05 untrusted external
+# instructions, 06 weak isolation, 07 update drift, 08 poor scanning, 09 no governance, 10 reuse across platforms.
+_AST10 = {
+    "download-and-execute": "AST02", "dependency": "AST02", "privilege": "AST03", "scope-mismatch": "AST03",
+    "trigger-abuse": "AST04",
+    **dict.fromkeys(("injection", "hidden-text", "persistence", "destructive", "resource-abuse", "credential-access",
+                     "exfiltration", "obfuscation"), "AST01"),
+}  # fmt: skip
+_AST10_OF_CODE = {
+    "SK405": "AST05", "SK407": "AST03", "SK418": "AST06", "SK504": "AST01", "SK524": "AST06", "SK606": "AST09",
+    "SK901": "AST08", "SK902": "AST08", "SK911": "AST02",
+}  # fmt: skip
 LOW, MEDIUM, HIGH = Confidence
 SKILL, PROJECT, MACHINE, ACCOUNTS = ScanReach
 
@@ -119,11 +137,6 @@ RULES: dict[str, Rule] = {
              "Some clients run this command when the skill is loaded, before any model or person has seen it: hooks in the "
              "frontmatter, or an exclamation mark before inline code.",
              "let the agent run it after its user has seen it"),
-        Rule("SK419", "suspicious-wording", "injection", MEDIUM, ACCOUNTS, "ASI01", "AITech-1.1",
-             "The words of the sentence go together as in instructions against a user, and rarely as in honest skills: work "
-             "or keys sent to an unknown host, deleted files, changed figures, hidden steps. A statistical model of words "
-             "found it, not a fixed pattern. Alone it never blocks.",
-             "read the sentence; reword or remove it if the user would not want it"),
 
         # Code that a skill would run.
         Rule("SK501", "pipe-to-shell", "download-and-execute", HIGH, MACHINE, "ASI05", "AITech-9.1",
@@ -301,5 +314,8 @@ RULES: dict[str, Rule] = {
              "A model that was asked with `--judge` reported this passage, with its confidence and reach. It can be wrong, and "
              "another model may disagree; no rule reported the same.",
              "review the passage yourself"),
+        Rule("SK911", "known-bad", "scan", HIGH, ACCOUNTS, "ASI04", "AITech-9.3",
+             "An advisory names these files, this skill, its publisher, or a host or package that it uses.",
+             "do not use it; read the advisory"),
     )
 }  # fmt: skip
