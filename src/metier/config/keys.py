@@ -153,6 +153,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="registry.url", kind=SettingKind.TEXT, default="", text="its public URL, if it differs from the address it listens on"),
         SettingKey(name="registry.rate_limits", kind=SettingKind.BOOLEAN, default=True, text="limit the number of requests per client"),
         SettingKey(name="registry.proxy_blobs", kind=SettingKind.BOOLEAN, default=False, text="send bytes of an object store itself instead of pointing to it"),
+        SettingKey(name="registry.run_uploads", kind=SettingKind.BOOLEAN, default=False, text="run uploaded skills in the sandbox and show what they do; needs isolation level namespace"),
         SettingKey(name="engine.selection", kind=SettingKind.TEXT, default="local", text="how skills are picked for a message: local, or llm to let the model choose from the shortlist"),
         SettingKey(name="engine.catalog_tokens", kind=SettingKind.NUMBER, default=4_000, least=0, text="tokens of the list of skills in the system prompt"),
         SettingKey(name="engine.context_tokens", kind=SettingKind.NUMBER, default=100_000, least=1_000, text="tokens of one request; older turns beyond that are compacted"),

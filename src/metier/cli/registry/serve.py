@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from typing import Any
 
 import click
 
@@ -26,6 +27,7 @@ __all__ = ["serve"]
 @click.option("--blobs", help="Address of the archives: file:///path or s3://bucket?endpoint=…  [METIER_BLOBS]")
 @click.option("--url", help="Public address, if clients do not connect to this one.")
 @click.option("--old-index", is_flag=True, help="Also serve the index of version 0.1.0, which has no digests.")
+@click.option("--run-uploads", is_flag=True, help="Run uploaded skills in the sandbox, and show what they do on their page.")
 @click.option(
     "--trust-proxy",
     metavar="ADDRESS",
@@ -34,14 +36,15 @@ __all__ = ["serve"]
 )
 def serve(
     app: App, *, host: str, port: int, workers: int, db: str | None, blobs: str | None, url: str | None, old_index: bool,
-    trust_proxy: tuple[str, ...],
+    run_uploads: bool, trust_proxy: tuple[str, ...],
 ) -> Result:  # fmt: skip
     """Serve a registry until Ctrl-C: the API, the pages, and the APIs of `npx skills` and `clawhub`.
 
     No set-up is needed: rows go to a SQLite file and archives to a folder in ~/.metier/registry. The first start prints an
     admin token, once.
     """
-    options = server_options(app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy)
+    more = _options_of_runs() if run_uploads or app.settings.boolean("registry.run_uploads") else {}
+    options = server_options(app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy, **more)
     from metier.registry.server import serve as run
 
     chosen = _usable_port(host, port)
@@ -64,6 +67,15 @@ def serve(
 
     run(options, host=host, port=chosen, workers=workers, on_ready=on_ready)
     return Result(data={}, lines=lambda _: (), text="")
+
+
+def _options_of_runs() -> dict[str, Any]:  # Any: fields of ServerOptions
+    """Returns the options of a registry that runs uploads. Raises RefusedError where they cannot be isolated."""
+    from metier.app.release_scan import RUN_LIMITS, RUN_UPLOADS
+    from metier.runtime.behaviour import require_isolation
+
+    require_isolation()
+    return {"scanner": RUN_UPLOADS, "work": RUN_LIMITS}
 
 
 def _usable_port(host: str, port: int) -> int:

@@ -108,6 +108,8 @@ class ServerOptions:
     """Send archives of an object store through the registry instead of redirecting to the store."""
     cache_bytes: int = 32 * _MIB
     """Size of the archive cache in memory."""
+    scanner: str = ""
+    """Another scanner of uploads, as `module:function`; empty for the rules of the scan alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,11 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .judgement import BehaviourOutcome, BehaviourReport, SentSecret, judge, with_behaviour
-    from .observe import ObserveOptions, observe, observe_skill
+    from .observe import ObserveOptions, observe, observe_skill, require_isolation
 
 _EXPORTS = {
     "metier.runtime.behaviour.judgement": ("BehaviourOutcome", "BehaviourReport", "SentSecret", "judge", "with_behaviour"),
-    "metier.runtime.behaviour.observe": ("ObserveOptions", "observe", "observe_skill"),
+    "metier.runtime.behaviour.observe": ("ObserveOptions", "observe", "observe_skill", "require_isolation"),
 }
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "judge",
     "observe",
     "observe_skill",
+    "require_isolation",
     "with_behaviour",
 ]
 

@@ -82,9 +82,9 @@ def _decoded(view: bytes) -> Iterator[tuple[str, bytes]]:
             re.sub(rb"\\u00([0-9a-fA-F]{2})", lambda match: bytes([int(match[1], 16)]), view).replace(b"\\n", b"\n"),
         )
     yield from _unpacked(view)
-    for match in list(_HEX.finditer(view))[:8]:
+    for match in _longest(_HEX, view):
         yield "hex", binascii.unhexlify(_even(re.sub(rb"[^0-9a-fA-F]", b"", match[0].replace(b"\\x", b""))))
-    for match in list(_BASE64.finditer(view))[:8]:
+    for match in _longest(_BASE64, view):
         yield from (("base64", inner) for inner in _base64(match[0]))
     for match in list(_BASE32.finditer(view))[:4]:
         text = match[0].upper().rstrip(b"=")
@@ -94,6 +94,10 @@ def _decoded(view: bytes) -> Iterator[tuple[str, bytes]]:
     yield "reversed", view[::-1]
     yield "rot13", view.translate(_ROT13)
     yield "with separators", re.sub(rb"[^A-Za-z0-9]+", b"", view)
+
+
+def _longest(pattern: re.Pattern[bytes], view: bytes) -> list[re.Match[bytes]]:
+    return sorted(pattern.finditer(view), key=lambda match: -len(match[0]))[:8]
 
 
 def _base64(text: bytes) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from metier.scan import Confidence, Finding, ScanReach, ScanReport, ScanVerdict
 from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
 from metier.scan.purpose import Purpose
+from metier.spec import SKILL_FILE, parse
 from metier.values import dataclass, field, replace
 
 from .canaries import HOME, PROJECT, Canary, CanaryKind
@@ -175,7 +176,7 @@ class _RunJudge:
         self.run = run
         self.prose = seen.sources.prose.lower()
         self.text = f"{self.prose}\n{seen.sources.code.lower()}"
-        self.purpose = Purpose(name=seen.sources.name.lower())
+        self.purpose = Purpose(name=seen.sources.name.lower(), description=_description(seen).lower())
         self.hosts = _unique(exchange.host for exchange in run.exchanges)
         self.hits = {host: find_canaries(self._payload(host), seen.home.canaries) for host in _groups(run.exchanges)}
 
@@ -333,7 +334,7 @@ class _RunJudge:
             elif inside.startswith(_JOBS):
                 weight = self._disclosed(step, "cron", "systemd", "launchd", "autostart", "schedul", "startup")
                 yield self._finding("SK924", f"installs a job that stays: ~/{inside}", weight, MACHINE, step, proof)
-            elif "/hooks/" in inside and ".git/" in inside:
+            elif "/hooks/" in inside and ".git/" in inside and not inside.endswith(".sample"):
                 weight = self._disclosed(step, "hook")
                 yield self._finding("SK924", f"installs a git hook: ~/{inside}", weight, MACHINE, step, proof)
 
@@ -392,7 +393,13 @@ class _RunJudge:
         for number, canaries in read.items():
             step = self.seen.steps[number]
             names = _enumerate(_unique(_shown(canary) for canary in canaries))
-            targets = [host for host in self._targets(number) if not self.is_documented(host) and host not in found_hosts]
+            targets = [
+                host
+                for host in self._targets(number)
+                if not self.is_documented(host)
+                and host not in found_hosts
+                and any(self._weight(each, host) for each in canaries)
+            ]
             unreadable = [host for host in targets if self._bytes_to(host) >= 16]
             if unreadable and not found_hosts:
                 message = f"reads {names} and sends bytes that cannot be read to {unreadable[0]}"
@@ -437,10 +444,17 @@ class _RunJudge:
     def _finding(
         self, code: str, message: str, confidence: Confidence, reach: ScanReach, step: Step | None, proof: str
     ) -> Finding:
+        if step and step.is_block and self.purpose.is_security and confidence is HIGH:
+            confidence = MEDIUM  # a page about attacks shows them
         return Finding(
             code=code, message=message, confidence=confidence, reach=reach, file=step.file if step else "SKILL.md",
             line=step.line if step else None, excerpt=" ".join(proof.split())[:200],
         )  # fmt: skip
+
+
+def _description(seen: SkillObservation) -> str:
+    parsed = parse(seen.sources.documents.get(SKILL_FILE, "").encode())
+    return parsed.manifest.description if parsed.manifest else ""
 
 
 def _hidden_deeds(findings: Sequence[Finding], runs: Sequence[set[str]]) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ from .observation import DeedKind, ObservedRun, SkillObservation, read_records
 from .sinkhole import Sinkhole
 from .steps import Language, SkillSources, Step, plan_steps, read_sources, sample_files
 
-__all__ = ["ObserveOptions", "observe", "observe_skill"]
+__all__ = ["ObserveOptions", "observe", "observe_skill", "require_isolation"]
 
 _CALLS = words(
     """
@@ -77,16 +77,24 @@ async def observe_skill(
     return judge(await observe(files, name, runner=runner, options=options))
 
 
-async def observe(
-    files: Files, name: str, *, runner: Runner | None = None, options: ObserveOptions | None = None
-) -> SkillObservation:
-    """Observes a skill. Raises RefusedError if this machine cannot isolate it at level namespace."""
+def require_isolation(runner: Runner | None = None) -> Runner:
+    """Returns a runner at level namespace. Raises RefusedError if this machine has none."""
     runner = runner or Runner(level=IsolationLevel.NAMESPACE)
     if not (best := runner.best()) or best.level is not IsolationLevel.NAMESPACE:
         here = f"this machine has only {best.level}" if best else "this machine has no such sandbox"
         raise RefusedError(
-            f"--run needs isolation level namespace; {here}", rule="sandbox", hint=f"{bubblewrap.FIX}, or scan without --run"
+            f"running a skill to observe it needs isolation level namespace; {here}",
+            rule="sandbox",
+            hint=f"{bubblewrap.FIX}, or scan without --run",
         )
+    return runner
+
+
+async def observe(
+    files: Files, name: str, *, runner: Runner | None = None, options: ObserveOptions | None = None
+) -> SkillObservation:
+    """Observes a skill. Raises RefusedError if this machine cannot isolate it at level namespace."""
+    runner = require_isolation(runner)
     authority = _authority()
     options = options or ObserveOptions()
     name = os.path.basename(name) or "skill"

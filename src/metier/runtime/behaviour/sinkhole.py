@@ -6,6 +6,7 @@ is forwarded. Each name has an address of its own, so that a connection without 
 
 from __future__ import annotations
 
+import re
 import selectors
 import socket
 import ssl
@@ -35,6 +36,8 @@ _SILENCE = 0.25
 _SHELL_PROBE = b"echo sinkhole-$((40+2))\n"
 SHELL_REPLY = b"sinkhole-42"
 _BANNERS = {22: b"SSH-2.0-OpenSSH_9.6\r\n", 21: b"220 ready\r\n", 25: b"220 mail ESMTP\r\n", 587: b"220 mail ESMTP\r\n"}
+_LINES = (25, 465, 587, 21, 143)
+_METHOD = re.compile(rb"[A-Z]{3,10}(?: |\Z)")
 _FIRST_ADDRESS = 0xC6120001  # 198.18.0.1, of the range for tests of networks
 
 
@@ -239,6 +242,10 @@ class Sinkhole:
             raise
 
     def _serve_plain(self, link: socket.socket, host: str, port: int, *, tls: bool) -> None:
+        first = link.recv(16, socket.MSG_PEEK) if not tls else b""
+        if first and not _METHOD.match(first):
+            self._talk(link, b"", host, port, tls=tls)
+            return
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 16)
         raw = b""
         try:
@@ -311,17 +318,16 @@ class Sinkhole:
         link.sendall(_response(parser, request, answer))
 
     def _talk(self, link: socket.socket, raw: bytes, host: str, port: int, *, tls: bool) -> None:
-        """Keeps the bytes of another protocol, and agrees with every line, as a mail server does."""
+        """Keeps the bytes of another protocol. It agrees with every line as a mail server does, or tries a command."""
         data = bytearray(raw)
         try:
-            if port in (25, 465, 587, 21, 143):
-                link.sendall(b"250 ok\r\n")
+            link.sendall(b"250 ok\r\n" if port in _LINES else _SHELL_PROBE)
             while len(data) < _MOST_BYTES:
                 part = link.recv(65536)
                 if not part:
                     break
                 data += part
-                if port in (25, 465, 587, 21):
+                if port in _LINES:
                     link.sendall(b"354 go on\r\n" if part.upper().startswith(b"DATA") else b"250 ok\r\n")
         except OSError:
             pass

@@ -335,6 +335,9 @@ RULES: dict[str, Rule] = {
         Rule("SK931", "resisted-observation", "observed", MEDIUM, MACHINE, "ASI09", "AITech-9.2",
              "While the skill ran, it tried to end the process that observed it.",
              "do not use the skill"),
+        Rule("SK932", "ran", "observed", LOW, SKILL, "", "",
+             "The registry ran the skill in a sandbox before it was published. This is what it did, in short.",
+             "run `metier skill scan NAME --run` to see it all"),
         Rule("SK910", "model-finding", "scan", MEDIUM, MACHINE, "", "",
              "A model that was asked with `--judge` reported this passage, with its confidence and reach. It can be wrong, and "
              "another model may disagree; no rule reported the same.",
