@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from metier.registry.domain.admission import ReleaseScan
-from metier.registry.domain.records import ScanStatus
-from metier.registry.domain.registry import WorkLimits
+from metier.registry import ReleaseScan, ScanStatus, WorkLimits
 from metier.runtime.behaviour import BehaviourReport, observe_skill, with_behaviour
 from metier.scan import Confidence, Finding, ScanReach, scan
 from metier.spec import Files
@@ -33,8 +31,12 @@ def _with_proof(finding: Finding) -> Finding:
     return replace(finding, message=f"{finding.message}; proof: {finding.excerpt}") if is_observed else finding
 
 
+def _steps(number: int) -> str:
+    return "1 step" if number == 1 else f"{number} steps"
+
+
 def _summary(seen: BehaviourReport) -> Finding:
-    parts = [f"run twice, {seen.steps} steps: {seen.outcome}" if seen.steps else seen.outcome.value]
+    parts = [f"run twice, {_steps(seen.steps)}: {seen.outcome}" if seen.steps else seen.outcome.value]
     parts += [f"connected to {', '.join(seen.hosts[:6])}"] if seen.hosts else []
     parts += [f"not decided because {reason}" for reason in seen.undecided]
     return Finding(code="SK932", message="; ".join(parts), confidence=Confidence.LOW, reach=ScanReach.SKILL)

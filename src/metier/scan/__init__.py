@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from metier.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from .data.hosts import HostReputation, host_reputation
     from .model_opinion import PROMPT_VERSION, JudgeQuestion, NoOpinionError, add_opinion, judge_question
+    from .purpose import Purpose
     from .report import Capabilities, Finding, ModelOpinion, ScanReport
     from .rules.table import RULES, Rule
     from .scale import Confidence, ScanReach, ScanVerdict
@@ -25,9 +27,11 @@ __all__ = [
     "Capabilities",
     "Confidence",
     "Finding",
+    "HostReputation",
     "JudgeQuestion",
     "ModelOpinion",
     "NoOpinionError",
+    "Purpose",
     "Rule",
     "ScanLimits",
     "ScanReach",
@@ -36,6 +40,7 @@ __all__ = [
     "Waiver",
     "add_opinion",
     "apply_waivers",
+    "host_reputation",
     "judge_question",
     "read_waivers",
     "scan",
@@ -45,6 +50,8 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "metier.scan.data.hosts": ("HostReputation", "host_reputation"),
+            "metier.scan.purpose": ("Purpose",),
             "metier.scan.model_opinion": ("PROMPT_VERSION", "NoOpinionError", "JudgeQuestion", "judge_question", "add_opinion"),
             "metier.scan.report": ("Capabilities", "Finding", "ModelOpinion", "ScanReport"),
             "metier.scan.rules.table": ("RULES", "Rule"),

@@ -85,10 +85,7 @@ def test_a_step_cannot_end_the_observer_and_what_it_does_before_is_known() -> No
 
 @needs_namespace
 def test_nothing_leaves_the_sandbox_and_every_step_is_bounded() -> None:
-    script = (
-        "import os, socket\nsocket.create_connection(('1.1.1.1', 9999), timeout=2).sendall(b'x' * 10)\n"
-        "print('real home', os.path.exists('/root/.metier'))\nwhile True: pass\n"
-    )
+    script = "import os, socket\nsocket.create_connection(('1.1.1.1', 9999), timeout=2).sendall(b'x' * 10)\nwhile True: pass\n"
     report = observed({"SKILL.md": "---\nname: a\ndescription: A.\n---\n", "scripts/a.py": script}, "a")
     assert "1.1.1.1" in report.hosts  # answered by the sinkhole: there is no other network in the namespace
     assert any(reason.startswith("out of time") for reason in report.undecided)

@@ -71,7 +71,7 @@ def serve(
 
 def _options_of_runs() -> dict[str, Any]:  # Any: fields of ServerOptions
     """Returns the options of a registry that runs uploads. Raises RefusedError where they cannot be isolated."""
-    from metier.app.release_scan import RUN_LIMITS, RUN_UPLOADS
+    from metier.app import RUN_LIMITS, RUN_UPLOADS
     from metier.runtime.behaviour import require_isolation
 
     require_isolation()

@@ -12,11 +12,13 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .judgement import BehaviourOutcome, BehaviourReport, SentSecret, judge, with_behaviour
+    from .judgement import judge
     from .observe import ObserveOptions, observe, observe_skill, require_isolation
+    from .report import BehaviourOutcome, BehaviourReport, SentSecret, with_behaviour
 
 _EXPORTS = {
-    "metier.runtime.behaviour.judgement": ("BehaviourOutcome", "BehaviourReport", "SentSecret", "judge", "with_behaviour"),
+    "metier.runtime.behaviour.judgement": ("judge",),
+    "metier.runtime.behaviour.report": ("BehaviourOutcome", "BehaviourReport", "SentSecret", "with_behaviour"),
     "metier.runtime.behaviour.observe": ("ObserveOptions", "observe", "observe_skill", "require_isolation"),
 }
 

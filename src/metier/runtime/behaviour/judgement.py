@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 
-from metier.scan import Confidence, Finding, ScanReach, ScanReport, ScanVerdict
-from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
-from metier.scan.purpose import Purpose
+from metier.scan import (
+    Confidence,
+    Finding,
+    HostReputation,
+    Purpose,
+    ScanReach,
+    ScanVerdict,
+    host_reputation,
+)
 from metier.spec import SKILL_FILE, parse
-from metier.values import dataclass, field, replace
+from metier.values import replace
 
 from .canaries import HOME, PROJECT, Canary, CanaryKind
 from .canary_search import find_canaries
 from .commands import words
 from .observation import DeedKind, ObservedRun, SkillObservation
+from .report import BehaviourReport, SentSecret
 from .sinkhole import SHELL_REPLY, Exchange
 from .steps import Step
 
-__all__ = ["BehaviourOutcome", "BehaviourReport", "SentSecret", "judge", "with_behaviour"]
+__all__ = ["judge"]
 
 LOW, MEDIUM, HIGH = Confidence
 _, PROJECT_REACH, MACHINE, ACCOUNTS = ScanReach
@@ -63,61 +69,6 @@ _PACKAGE_COMMANDS = frozenset(
 
 _Key = tuple[str, str, str]
 """Code, message and file of a finding."""
-
-
-class BehaviourOutcome(StrEnum):
-    FOUND = "found"
-    """It did something that the rules report."""
-    UNDECIDED = "not decided"
-    CLEAN = "clean"
-    NOTHING = "nothing to run"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentSecret:
-    """The proof that a value of the made-up home left the run."""
-
-    what: str
-    """The file or variable."""
-    host: str
-    form: str
-    run: str
-    sample: str
-    """The request or the first bytes, as text."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BehaviourReport:
-    """What a skill did when it was run."""
-
-    findings: tuple[Finding, ...] = ()
-    undecided: tuple[str, ...] = ()
-    """Why "clean" cannot be said."""
-    steps: int = 0
-    seconds: float = 0
-    hosts: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
-    """Files outside the skill and the project, below the home as ~."""
-    writes: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
-    packages: tuple[str, ...] = ()
-    sent: tuple[SentSecret, ...] = ()
-    cpu: float = 0
-    """Seconds of processor time inside the sandbox."""
-    slept: int = 0
-    """Seconds of the longest sleep, which was skipped."""
-    differences: tuple[str, ...] = ()
-    """What happened in one of the runs only."""
-    finished: frozenset[str] = field(default=frozenset())
-    """Files of which a step ended without an error."""
-
-    @property
-    def outcome(self) -> BehaviourOutcome:
-        if any(finding.verdict is not ScanVerdict.PASS for finding in self.findings):
-            return BehaviourOutcome.FOUND
-        if self.undecided:
-            return BehaviourOutcome.UNDECIDED
-        return BehaviourOutcome.CLEAN if self.steps else BehaviourOutcome.NOTHING
 
 
 def judge(seen: SkillObservation) -> BehaviourReport:
@@ -226,8 +177,7 @@ class _RunJudge:
         return _names(self.prose, host)
 
     def reputation(self, host: str) -> HostReputation:
-        url = next(urls_in(f"https://{host}/"), None)
-        return reputation_of(url, self.purpose) if url else HostReputation.UNKNOWN
+        return host_reputation(host, self.purpose)
 
     def step_of(self, host: str) -> Step | None:
         """Returns the first step that connected to a host, or resolved it: then the only one is known to be the cause."""
@@ -259,7 +209,9 @@ class _RunJudge:
         )  # fmt: skip
         body = exchange.sent.partition(b"\n\n")[2] if exchange.method else exchange.sent
         tail = body[:60].decode("utf-8", "backslashreplace").replace("\n", "\\n")
-        return f"{first[:120]}, {len(exchange.sent)} bytes" + (f": {tail}" if tail and exchange.protocol != "dns" else "")
+        return f"{first[:120]}, {_count(len(exchange.sent), 'byte')}" + (
+            f": {tail}" if tail and exchange.protocol != "dns" else ""
+        )
 
     # Rules.
 
@@ -359,10 +311,12 @@ class _RunJudge:
             step = self.writer_of(outside[0].path)
             weight = MEDIUM if step and step.is_block and len(outside) < 3 else HIGH
             names = _enumerate(_unique(f"~/{_below_home(deed.path)}" for deed in outside))
-            yield self._finding("SK925", f"deletes {names}", weight, MACHINE, step, f"{len(outside)} files are gone")
+            yield self._finding("SK925", f"deletes {names}", weight, MACHINE, step, f"{_count(len(outside), 'file')} gone")
         elif len(gone) > 5:
             step = self.writer_of(gone[0].path)
-            yield self._finding("SK925", f"deletes {len(gone)} files of the project", HIGH, PROJECT_REACH, step, gone[0].path)
+            yield self._finding(
+                "SK925", f"deletes {_count(len(gone), 'file')} of the project", HIGH, PROJECT_REACH, step, gone[0].path
+            )
         documents = ("Documents/", "Mail/", f"{PROJECT}/")
         changed = [
             deed for deed in self.run.of(DeedKind.CHANGED) if _below_home(deed.path).startswith(documents)
@@ -519,34 +473,6 @@ def _undecided(seen: SkillObservation, judges: Sequence[_RunJudge]) -> Iterator[
         yield f"ended with an error whatever the arguments: {_enumerate(failed, 3)}"
 
 
-def with_behaviour(report: ScanReport, seen: BehaviourReport) -> ScanReport:
-    """Adds what was observed to the report of the rules, and adjusts the rules' findings: docs/behaviour.md has the table."""
-    seen_kinds = {_KINDS[finding.code] for finding in seen.findings if finding.confidence is not LOW}
-    is_clean = seen.outcome is BehaviourOutcome.CLEAN
-    adjusted = []
-    for finding in report.findings:
-        category = finding.rule.category
-        if any(category in kinds for kinds in seen_kinds) and finding.confidence is MEDIUM:
-            finding = replace(finding, confidence=HIGH)
-        elif is_clean and category in _RUNNABLE and finding.file in seen.finished and not finding.by:
-            finding = replace(finding, confidence=finding.confidence.lowered())
-        adjusted.append(finding)
-    findings = sorted([*adjusted, *seen.findings], key=lambda finding: finding.order)
-    return replace(report, findings=tuple(findings))
-
-
-_RUNNABLE = frozenset(
-    ("download-and-execute", "persistence", "destructive", "credential-access", "exfiltration", "resource-abuse", "obfuscation")
-)
-"""Categories of what code does. Words to an agent are not refuted by a run."""
-_KINDS = {
-    "SK921": ("exfiltration", "credential-access"), "SK922": ("download-and-execute", "obfuscation"),
-    "SK923": ("download-and-execute",), "SK924": ("persistence",), "SK925": ("destructive",), "SK926": ("credential-access",),
-    "SK927": ("exfiltration", "credential-access"), "SK928": ("injection", "persistence"), "SK929": ("persistence",),
-    "SK930": (), "SK931": (), "SK542": ("resource-abuse",),
-}  # fmt: skip
-
-
 def _group(exchange: Exchange) -> str:
     """Names below one domain that are only resolved are one receiver: a tunnel through name queries uses many."""
     if exchange.protocol == "dns" and exchange.host.count(".") > 1:
@@ -594,6 +520,10 @@ def _shown(canary: Canary) -> str:
 
 def _unique(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _enumerate(names: Sequence[str], most: int = 4) -> str:

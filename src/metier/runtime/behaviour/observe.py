@@ -35,8 +35,9 @@ from metier.values import dataclass
 from . import commands
 from .canaries import HOME, PROJECT, MadeUpHome, make_home
 from .commands import words
-from .judgement import BehaviourReport, judge
+from .judgement import judge
 from .observation import DeedKind, ObservedRun, SkillObservation, read_records
+from .report import BehaviourReport
 from .sinkhole import Sinkhole
 from .steps import Language, SkillSources, Step, plan_steps, read_sources, sample_files
 

@@ -2,7 +2,7 @@
 
     SK4xx  instructions to an agent      SK5xx  code that it would run: download, persistence, privilege, destruction
     SK6xx  secrets and exfiltration      SK7xx  packed or disguised content
-    SK8xx  dependencies and scope        SK9xx  the scan itself, and the model judge
+    SK8xx  dependencies and scope        SK9xx  the scan itself, the model judge, and runs
 
 `metier skill explain CODE` prints a rule's explanation. Codes never change. OWASP ids are those of the Top 10 for Agentic
 Applications (ASI01 goal hijack, 02 tool misuse, 03 identity and privilege, 04 supply chain, 05 code execution, 06 memory
@@ -297,6 +297,11 @@ RULES: dict[str, Rule] = {
         Rule("SK904", "waiver-unused", "scan", LOW, SKILL, "", "",
              "A waiver matches no finding.",
              "remove the waiver"),
+        Rule("SK910", "model-finding", "scan", MEDIUM, MACHINE, "", "",
+             "A model that was asked with `--judge` reported this passage, with its confidence and reach. It can be wrong, and "
+             "another model may disagree; no rule reported the same.",
+             "review the passage yourself"),
+
         # Observed while the skill ran (`metier skill scan --run`).
         Rule("SK921", "sent-a-secret", "observed", HIGH, ACCOUNTS, "ASI03", "AITech-8.2",
              "While the skill ran, a key, password or token of the made-up home left it for a host whose key it is not. The "
@@ -335,12 +340,8 @@ RULES: dict[str, Rule] = {
         Rule("SK931", "resisted-observation", "observed", MEDIUM, MACHINE, "ASI09", "AITech-9.2",
              "While the skill ran, it tried to end the process that observed it.",
              "do not use the skill"),
-        Rule("SK932", "ran", "observed", LOW, SKILL, "", "",
+        Rule("SK932", "ran", "observed", LOW, SKILL, "ASI09", "AITech-9.2",
              "The registry ran the skill in a sandbox before it was published. This is what it did, in short.",
              "run `metier skill scan NAME --run` to see it all"),
-        Rule("SK910", "model-finding", "scan", MEDIUM, MACHINE, "", "",
-             "A model that was asked with `--judge` reported this passage, with its confidence and reach. It can be wrong, and "
-             "another model may disagree; no rule reported the same.",
-             "review the passage yourself"),
     )
 }  # fmt: skip

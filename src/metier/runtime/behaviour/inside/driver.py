@@ -10,9 +10,11 @@ The records go to stdout, one JSON object a line.
 from __future__ import annotations
 
 import base64
+import contextlib
 import ctypes
 import errno
 import fcntl
+import filecmp
 import json
 import os
 import pty
@@ -86,7 +88,7 @@ class Memory:
         try:
             if pid not in self.open:
                 if len(self.open) > 40:
-                    self.forget_all()
+                    self.forget(next(iter(self.open)))
                 self.open[pid] = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
             return os.pread(self.open[pid], length, address)
         except OSError:
@@ -106,10 +108,6 @@ class Memory:
     def forget(self, pid: int) -> None:
         if pid in self.open:
             os.close(self.open.pop(pid))
-
-    def forget_all(self) -> None:
-        for pid in list(self.open):
-            self.forget(pid)
 
 
 class Driver:
@@ -223,10 +221,8 @@ class Driver:
                     self.sources[descriptor](events)
 
     def kill_group(self, pid: int) -> None:
-        try:
+        with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
-        except OSError:
-            pass
         while True:
             try:
                 found, _ = os.waitpid(-1, os.WNOHANG)
@@ -269,14 +265,10 @@ class Driver:
                 self.records.add(-1, "new", path=path, data=data.decode("utf-8", "replace"))
 
     def report_own(self, path: str) -> None:
-        original = os.path.join(self.plan["skill"], os.path.relpath(path, self.plan["skill_copy"]))
-        try:
-            with open(path, "rb") as file, open(original, "rb") as before:
-                is_same = file.read() == before.read()
-        except OSError:
-            is_same = not os.path.exists(path)
-        if not is_same and os.path.exists(original):
-            self.records.add(-1, "own", path=os.path.relpath(path, self.plan["skill_copy"]))
+        inside = os.path.relpath(path, self.plan["skill_copy"])
+        original = os.path.join(self.plan["skill"], inside)
+        if os.path.isfile(original) and not (os.path.isfile(path) and filecmp.cmp(path, original, shallow=False)):
+            self.records.add(-1, "own", path=inside)
 
     # Output.
 
@@ -335,10 +327,8 @@ class Driver:
                 value, error, flags = *answer, 0
         except (OSError, ValueError, struct.error):
             pass
-        try:
+        with contextlib.suppress(OSError):  # the process may have ended
             fcntl.ioctl(descriptor, SEND, struct.pack("=QqiI", call, value, error, flags))
-        except OSError:
-            pass  # the process has ended
 
     def path(self, pid: int, folder: int, address: int) -> str:
         text = self.memory.text(pid, address)
@@ -409,17 +399,14 @@ class Driver:
         if os.path.exists(path):  # a search of PATH tries several
             self.records.add(step, "exec", path=path, words=words)
 
-    def removed(self, step: int, path: str) -> None:
-        self.records.add(step, "remove", path=path)
-
     def on_unlink(self, step: int, pid: int, arguments: list[int]) -> Answer:
-        self.removed(step, self.path(pid, -100, arguments[0]))
+        self.records.add(step, "remove", path=self.path(pid, -100, arguments[0]))
         return None
 
     on_rmdir = on_unlink
 
     def on_unlinkat(self, step: int, pid: int, arguments: list[int]) -> Answer:
-        self.removed(step, self.path(pid, arguments[0], arguments[1]))
+        self.records.add(step, "remove", path=self.path(pid, arguments[0], arguments[1]))
         return None
 
     def on_rename(self, step: int, pid: int, arguments: list[int]) -> Answer:
@@ -437,10 +424,7 @@ class Driver:
         self.records.add(step, "write", path=self.path(pid, -100, arguments[1]))
         return None
 
-    def on_symlink(self, step: int, pid: int, arguments: list[int]) -> Answer:
-        self.records.add(step, "read", path=self.path(pid, -100, arguments[0]))
-        self.records.add(step, "write", path=self.path(pid, -100, arguments[1]))
-        return None
+    on_symlink = on_link
 
     def on_symlinkat(self, step: int, pid: int, arguments: list[int]) -> Answer:
         self.records.add(step, "read", path=self.path(pid, -100, arguments[0]))
@@ -516,23 +500,19 @@ class Driver:
             return
         self.listeners.add((host, port))
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            queries = socket.socket(family, socket.SOCK_DGRAM)
-            queries.bind((host, port))
-            self.register(queries.fileno(), lambda _: self.take_datagram(queries, host, port))
-        except OSError:
-            pass
-        if port in self.plan["ports"]:
-            return
-        try:
-            listener = socket.socket(family, socket.SOCK_STREAM)
-            listener.bind((host, port))
-            listener.listen(16)
-            self.register(listener.fileno(), lambda _: self.accept(listener, host, port))
-        except OSError:
-            pass
+        kinds = (socket.SOCK_DGRAM,) if port in self.plan["ports"] else (socket.SOCK_DGRAM, socket.SOCK_STREAM)
+        for kind in kinds:
+            listener = socket.socket(family, kind)
+            try:
+                listener.bind((host, port))
+            except OSError:
+                continue
+            if kind == socket.SOCK_STREAM:
+                listener.listen(16)
+            take = self.accept if kind == socket.SOCK_STREAM else self.take_datagram
+            self.register(listener.fileno(), partial(take, listener, host, port))
 
-    def take_datagram(self, queries: socket.socket, host: str, port: int) -> None:
+    def take_datagram(self, queries: socket.socket, host: str, port: int, _: int) -> None:
         data, source = queries.recvfrom(4096)
         self.records.add(-1, "datagram", host=host, port=port, data=base64.b64encode(data[:2048]).decode())
         if port != 53:
@@ -540,12 +520,10 @@ class Driver:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
             link.settimeout(1)
             link.sendto(data, ("127.0.0.1", 53))
-            try:
+            with contextlib.suppress(OSError):
                 queries.sendto(link.recv(4096), source)
-            except OSError:
-                pass
 
-    def accept(self, listener: socket.socket, host: str, port: int) -> None:
+    def accept(self, listener: socket.socket, host: str, port: int, _: int) -> None:
         """Joins a connection to a port that the sinkhole does not listen on with one to the sinkhole."""
         client, _ = listener.accept()
         try:
