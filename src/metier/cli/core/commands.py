@@ -67,6 +67,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "disable": ("metier.cli.skill.enable:disable", "Disable a skill without removing it."),
         "delete": ("metier.cli.skill.delete:delete", "Delete a skill that you wrote."),
         "remove": ("metier.cli.skill.remove:remove", "Remove an installed skill: folder, lock and agents."),
+        "audit": ("metier.cli.skill.audit:audit", "Show what installed skills can do, what they did, and which are unused."),
         "verify": ("metier.cli.skill.verify:verify", "Compare installed skills with the lock."),
         "prepare": ("metier.cli.skill.prepare:prepare", "Fetch the packages that scripts declare, pinned and verified."),
         "outdated": ("metier.cli.skill.outdated:outdated", "Show which installed skills have a newer version."),
