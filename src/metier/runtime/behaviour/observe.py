@@ -45,8 +45,9 @@ __all__ = ["ObserveOptions", "observe", "observe_skill", "require_isolation"]
 
 _CALLS = words(
     """
-    openat execve connect sendto sendmsg sendmmsg nanosleep clock_nanosleep open openat2 creat execveat rename renameat
-    renameat2 unlink unlinkat rmdir link linkat symlink symlinkat kill tkill tgkill
+    openat execve connect sendto sendmsg sendmmsg nanosleep clock_nanosleep open openat2 execveat rename renameat
+    renameat2 unlink unlinkat rmdir link linkat symlink symlinkat kill tkill tgkill rt_sigqueueinfo
+    rt_tgsigqueueinfo pidfd_open
     """
 )
 _LINK = 200

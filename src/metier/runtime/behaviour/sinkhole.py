@@ -211,6 +211,8 @@ class Sinkhole:
             self._serve_plain(link, host, port, tls=link is not client)
         except (OSError, ValueError):
             pass  # what arrived is in the records
+        except Exception as error:  # a script sends what it likes, and must not make the caller print a traceback
+            self._keep(Exchange(host=self.host_at(address), port=port, protocol="tcp", sent=repr(error)[:200].encode()))
         finally:
             with self._lock:
                 self._open.discard(client)

@@ -218,7 +218,8 @@ class Driver:
                 return ""
             for descriptor, events in self.poll.poll(0.02):
                 if descriptor in self.sources:
-                    self.sources[descriptor](events)
+                    with contextlib.suppress(OSError):
+                        self.sources[descriptor](events)
 
     def kill_group(self, pid: int) -> None:
         with contextlib.suppress(OSError):
@@ -367,10 +368,6 @@ class Driver:
         self.opened(step, pid, self.path(pid, -100, arguments[0]), arguments[1])
         return None
 
-    def on_creat(self, step: int, pid: int, arguments: list[int]) -> Answer:
-        self.opened(step, pid, self.path(pid, -100, arguments[0]), 1)
-        return None
-
     def on_openat(self, step: int, pid: int, arguments: list[int]) -> Answer:
         self.opened(step, pid, self.path(pid, arguments[0], arguments[1]), arguments[2])
         return None
@@ -451,12 +448,15 @@ class Driver:
 
     def on_kill(self, step: int, pid: int, arguments: list[int]) -> Answer:
         target = ctypes.c_int32(arguments[0] & 0xFFFFFFFF).value
-        if target in (self.own, -self.own, 1, -1) and arguments[1]:
+        if target in (self.own, -self.own, -os.getpgrp(), 1, -1) and arguments[1]:
             self.records.add(step, "signal", target=target)
             return 0, -errno.EPERM
         return None
 
-    on_tkill = on_tgkill = on_kill
+    on_tkill = on_tgkill = on_rt_sigqueueinfo = on_rt_tgsigqueueinfo = on_kill
+
+    def on_pidfd_open(self, step: int, pid: int, arguments: list[int]) -> Answer:
+        return self.on_kill(step, pid, [arguments[0], signal.SIGKILL])
 
     # Network.
 
@@ -597,4 +597,3 @@ if __name__ == "__main__":
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     Driver(PLANNED).run()
-    sys.stdout.flush()
