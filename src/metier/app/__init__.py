@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from .model_judge import JudgeCase, ModelJudge
     from .packages import PreparedPackages
     from .recent_requests import RecentRequests, RequestTakeovers
+    from .release_scan import RUN_LIMITS, RUN_UPLOADS
     from .transcripts import Transcripts
 
 __all__ = [
+    "RUN_LIMITS",
+    "RUN_UPLOADS",
     "App",
     "JudgeCase",
     "ModelJudge",
@@ -47,6 +50,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
             ),
             "metier.app.model_judge": ("JudgeCase", "ModelJudge"),
             "metier.app.recent_requests": ("RecentRequests", "RequestTakeovers"),
+            "metier.app.release_scan": ("RUN_LIMITS", "RUN_UPLOADS"),
             "metier.app.transcripts": ("Transcripts",),
             "metier.app.packages": ("PreparedPackages",),
         },

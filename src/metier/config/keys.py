@@ -160,6 +160,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="registry.logo", kind=SettingKind.TEXT, default="", text="an SVG or PNG file of at most 256 KiB instead of metier's icon"),
         SettingKey(name="registry.log", kind=SettingKind.TEXT, default="errors", text="its log on stderr: errors, or every request too as text or json"),
         SettingKey(name="registry.public_metrics", kind=SettingKind.BOOLEAN, default=False, text="answer /metrics without a token"),
+        SettingKey(name="registry.run_uploads", kind=SettingKind.BOOLEAN, default=False, text="run uploaded skills in the sandbox and show what they do; needs isolation level namespace"),
         SettingKey(name="engine.selection", kind=SettingKind.TEXT, default="local", text="how skills are picked for a message: local, or llm to let the model choose from the shortlist"),
         SettingKey(name="engine.catalog_tokens", kind=SettingKind.NUMBER, default=4_000, least=0, text="tokens of the list of skills in the system prompt"),
         SettingKey(name="engine.context_tokens", kind=SettingKind.NUMBER, default=100_000, least=1_000, text="tokens of one request; older turns beyond that are compacted"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from .copies import CopyResult, backup, migrate, restore
     from .domain.access import Caller
+    from .domain.admission import ReleaseScan
     from .domain.protocols import BlobStore, RegistryStore
     from .domain.publish import PublishRequest
     from .domain.records import (
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
         RegistryToken,
         Release,
         ReleaseDraft,
+        ScanStatus,
         Signature,
         SigningKey,
         Sort,
     )
-    from .domain.registry import Registry, RequestRates, ServerOptions, Site, open_registry
+    from .domain.registry import Registry, RequestRates, ServerOptions, Site, WorkLimits, open_registry
     from .domain.search_terms import document_terms, plain_words
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
     from .health import RegistryCheck, check_registry
@@ -56,6 +58,7 @@ _EXPORTS = {
         "search",
     ),
     "metier.registry.domain.access": ("Caller",),
+    "metier.registry.domain.admission": ("ReleaseScan",),
     "metier.registry.domain.protocols": ("BlobStore", "RegistryStore"),
     "metier.registry.domain.publish": ("PublishRequest",),
     "metier.registry.domain.records": (
@@ -66,11 +69,12 @@ _EXPORTS = {
         "RegistryToken",
         "Release",
         "ReleaseDraft",
+        "ScanStatus",
         "Signature",
         "SigningKey",
         "Sort",
     ),
-    "metier.registry.domain.registry": ("Registry", "RequestRates", "ServerOptions", "Site", "open_registry"),
+    "metier.registry.domain.registry": ("Registry", "RequestRates", "ServerOptions", "Site", "WorkLimits", "open_registry"),
     "metier.registry.domain.search_terms": ("document_terms", "plain_words"),
     "metier.registry.ed25519": (
         "key_id",
@@ -116,7 +120,9 @@ __all__ = [
     "RegistryToken",
     "Release",
     "ReleaseDraft",
+    "ReleaseScan",
     "RequestRates",
+    "ScanStatus",
     "SearchOptions",
     "SearchResult",
     "ServerOptions",
@@ -127,6 +133,7 @@ __all__ = [
     "SkillSummary",
     "Sort",
     "TokenRow",
+    "WorkLimits",
     "backup",
     "check_registry",
     "collect_garbage",

@@ -12,7 +12,9 @@ from metier.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from .advisories import Advisory, apply_advisories, read_advisories
+    from .data.hosts import HostReputation, host_reputation
     from .model_opinion import PROMPT_VERSION, JudgeQuestion, NoOpinionError, add_opinion, judge_question
+    from .purpose import Purpose
     from .report import Capabilities, Finding, ModelOpinion, ScanReport
     from .rules.table import RULES, Rule
     from .scale import Confidence, ScanReach, ScanVerdict
@@ -27,9 +29,11 @@ __all__ = [
     "Capabilities",
     "Confidence",
     "Finding",
+    "HostReputation",
     "JudgeQuestion",
     "ModelOpinion",
     "NoOpinionError",
+    "Purpose",
     "Rule",
     "ScanLimits",
     "ScanReach",
@@ -39,6 +43,7 @@ __all__ = [
     "add_opinion",
     "apply_advisories",
     "apply_waivers",
+    "host_reputation",
     "judge_question",
     "read_advisories",
     "read_waivers",
@@ -50,6 +55,8 @@ if not TYPE_CHECKING:
         __name__,
         {
             "metier.scan.advisories": ("Advisory", "apply_advisories", "read_advisories"),
+            "metier.scan.data.hosts": ("HostReputation", "host_reputation"),
+            "metier.scan.purpose": ("Purpose",),
             "metier.scan.model_opinion": ("PROMPT_VERSION", "NoOpinionError", "JudgeQuestion", "judge_question", "add_opinion"),
             "metier.scan.report": ("Capabilities", "Finding", "ModelOpinion", "ScanReport"),
             "metier.scan.rules.table": ("RULES", "Rule"),

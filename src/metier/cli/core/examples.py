@@ -66,7 +66,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "skill validate": ("metier skill validate ./fill-forms", "metier skill validate fill-forms --format github"),
     "skill lint": ("metier skill lint fill-forms", "metier skill lint --format sarif ./skills/*"),
-    "skill scan": ("metier skill scan ./fill-forms", "metier skill scan anthropics/skills"),
+    "skill scan": ("metier skill scan ./fill-forms --run", "metier skill scan anthropics/skills"),
     "skill test": ("metier skill test data-analysis", "metier skill test ./fill-forms --junit report.xml"),
     "skill eval": (
         "metier skill eval data-analysis --triggers --html report.html",
@@ -88,6 +88,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "skill disable": ("metier skill disable code-review", "metier skill disable code-review --json"),
     "skill delete": ("metier skill delete fill-forms", "metier skill delete fill-forms --yes"),
     "skill remove": ("metier skill remove pdf", "metier skill remove pdf --target cursor"),
+    "skill audit": ("metier skill audit", "metier skill audit --unused"),
     "skill verify": ("metier skill verify", "metier skill verify pdf --json"),
     "skill prepare": ("metier skill prepare pdf", "metier skill prepare pdf --upgrade"),
     "skill outdated": ("metier skill outdated", "metier skill outdated --project"),

@@ -7,6 +7,7 @@ import socket
 import ssl
 import sys
 from ipaddress import ip_address
+from typing import Any
 
 import click
 
@@ -41,6 +42,7 @@ hint: pass --tls-cert and --tls-key, or put a TLS proxy in front and pass --trus
     help="Log on stderr: errors only, or every request too.  [default: registry.log]",
 )
 @click.option("--old-index", is_flag=True, help="Also serve the index of version 0.1.0, which has no digests.")
+@click.option("--run-uploads", is_flag=True, help="Run uploaded skills in the sandbox, and show what they do on their page.")
 @click.option(
     "--trust-proxy",
     metavar="ADDRESS",
@@ -49,15 +51,16 @@ hint: pass --tls-cert and --tls-key, or put a TLS proxy in front and pass --trus
 )
 def serve(
     app: App, *, host: str, port: int, workers: int, db: str | None, blobs: str | None, url: str | None, old_index: bool,
-    trust_proxy: tuple[str, ...], tls_cert: str | None, tls_key: str | None, log_style: str | None,
+    run_uploads: bool, trust_proxy: tuple[str, ...], tls_cert: str | None, tls_key: str | None, log_style: str | None,
 ) -> Result:  # fmt: skip
     """Serve a registry until Ctrl-C: the API, the pages, and the APIs of `npx skills` and `clawhub`.
 
     No set-up is needed: rows go to a SQLite file and archives to a folder in ~/.metier/registry. The first start prints an
     admin token, once.
     """
+    more = _options_of_runs() if run_uploads or app.settings.boolean("registry.run_uploads") else {}
     options = server_options(
-        app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy, log=_log_style(app, log_style)
+        app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy, log=_log_style(app, log_style), **more
     )
     _check_tls(tls_cert, tls_key)
     from metier.registry.server import Listener
@@ -120,6 +123,15 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _options_of_runs() -> dict[str, Any]:  # Any: fields of ServerOptions
+    """Returns the options of a registry that runs uploads. Raises RefusedError where they cannot be isolated."""
+    from metier.app import RUN_LIMITS, RUN_UPLOADS
+    from metier.runtime.behaviour import require_isolation
+
+    require_isolation()
+    return {"scanner": RUN_UPLOADS, "work": RUN_LIMITS}
 
 
 def _usable_port(host: str, port: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.errors import NotFoundError, SkillNotFoundError, UsageError
 from metier.install import ScannedSkill, scan_folder, scan_ref
+from metier.runtime.behaviour import BehaviourReport, with_behaviour
 from metier.scan import (
     RULES,
     Advisory,
@@ -34,6 +35,7 @@ from metier.scan import (
 )
 from metier.values import replace
 
+from .behaviour_lines import behaviour_lines, behaviour_row
 from .explain import PAGES
 
 __all__ = ["report_lines", "scan", "scan_row"]
@@ -53,17 +55,20 @@ _JUDGE_HINT = "`metier skill scan NAME --judge [--model NAME]`; see docs/scan.md
 )
 @click.option("--waivers", "waiver_file", metavar="FILE", help="Accepted findings: rule, path, reason, expiry (TOML).")
 @click.option("--offline", is_flag=True, help="For a REF: use only the cache.")
+@click.option("--run", "runs", is_flag=True, help="Also run it in the sandbox, without network, and report what it does.")
 @click.option("--judge", is_flag=True, help="Ask a model too; it can only add findings.")
 @click.option("--model", metavar="NAME", help="With --judge: use this model instead of the one in your settings.")
 def scan(
     app: App, *, targets: tuple[str, ...], installed: bool, form: str, fail_on: str, waiver_file: str | None, offline: bool,
-    judge: bool, model: str | None,
+    runs: bool, judge: bool, model: str | None,
 ) -> Result:  # fmt: skip
     """Scan skills for security problems, with a verdict: pass, review or block.
 
-    Nothing is run. A REF (`owner/repo`, a URL, an archive; see `metier skill install`) is fetched into memory. The same files
-    always give the same result. Exits with 1 when a verdict reaches --fail-on. Without a target it scans the current folder.
-    With --judge the skill's text is sent to a model, and its findings are marked as the model's.
+    A REF (`owner/repo`, a URL, an archive; see `metier skill install`) is fetched into memory. Nothing is run, and the same
+    files always give the same result. With --run each script and code block also runs in the sandbox, in a made-up home and
+    on a network that leads nowhere; this needs isolation level namespace. Exits with 1 when a verdict reaches --fail-on.
+    Without a target it scans the current folder. With --judge the skill's text is sent to a model, and its findings are
+    marked as the model's.
     """
     if model and not judge:
         raise UsageError("--model needs --judge", hint=_JUDGE_HINT)
@@ -79,13 +84,20 @@ def scan(
         skills, notes = _judge(app, skills, model)
     if advisories:
         skills = [replace(one, report=_known_bad(one, advisories)) for one in skills]
+    seen = _observe(skills) if runs else {}
+    skills = [replace(one, report=with_behaviour(one.report, seen[one.where])) if runs else one for one in skills]
     today = date.today()  # noqa: DTZ011 - a waiver ends with the user's local day
     skills = [replace(one, report=apply_waivers(one.report, waivers, skill=one.name, today=today)) for one in skills]
     failed = sum(one.report.verdict.rank >= _LIMITS[fail_on] for one in skills)
     counts = {str(verdict): sum(one.report.verdict is verdict for one in skills) for verdict in ScanVerdict}
     return Result(
-        data={"scanned": len(skills), "failed": failed, **counts, "skills": [scan_row(one) for one in skills]},
-        lines=lambda terminal: _lines(skills, counts, terminal),
+        data={
+            "scanned": len(skills),
+            "failed": failed,
+            **counts,
+            "skills": [scan_row(one, seen.get(one.where)) for one in skills],
+        },
+        lines=lambda terminal: _lines(skills, counts, terminal, seen),
         text=_text(skills, form, app.folder),
         as_json=form == "json",
         notes=notes,
@@ -116,6 +128,21 @@ def _scan_target(app: App, target: str, *, offline: bool) -> Sequence[ScannedSki
             raise
         with fetch_progress() as progress:
             return scan_ref(ref, access, progress=progress)
+
+
+def _observe(skills: Sequence[ScannedSkill]) -> dict[str, BehaviourReport]:
+    # Imported here: a plain scan needs neither sandbox nor event loop.
+    import asyncio
+
+    from metier.cli.core.progress import progress
+    from metier.runtime.behaviour import observe_skill
+
+    seen = {}
+    with progress("running", len(skills)) as advance:
+        for one in skills:
+            seen[one.where] = asyncio.run(observe_skill(one.files, one.name))
+            advance(1)
+    return seen
 
 
 def _judge(app: App, skills: Sequence[ScannedSkill], model: str | None) -> tuple[list[ScannedSkill], tuple[str, ...]]:
@@ -179,7 +206,7 @@ _PROPERTIES = {
 }
 
 
-def scan_row(one: ScannedSkill) -> dict[str, Any]:
+def scan_row(one: ScannedSkill, seen: BehaviourReport | None = None) -> dict[str, Any]:
     """Returns the JSON of one report."""
     report, opinion = one.report, one.report.opinion
     return {
@@ -191,6 +218,7 @@ def scan_row(one: ScannedSkill) -> dict[str, Any]:
         "capabilities": {name: list(getattr(report.capabilities, name)) for name in report.capabilities.__slots__},
         "findings": [_finding_row(finding) for finding in report.findings],
         "judge": _judge_row(opinion) if opinion else None,
+        "behaviour": behaviour_row(seen) if seen else None,
     }
 
 
@@ -211,20 +239,26 @@ def _judge_row(opinion: ModelOpinion) -> dict[str, Any]:
 
 
 def _source(finding: Finding) -> str:
-    return f"model {finding.by}" if finding.by else "rules"
+    if finding.by:
+        return f"model {finding.by}"
+    return "run" if finding.rule.category == "observed" else "rules"
 
 
-def _lines(skills: Sequence[ScannedSkill], counts: dict[str, int], terminal: Terminal) -> Iterator[str]:
+def _lines(
+    skills: Sequence[ScannedSkill], counts: dict[str, int], terminal: Terminal, seen: Mapping[str, BehaviourReport]
+) -> Iterator[str]:
     for one in skills:
-        yield from report_lines(one.name, one.where, one.report, terminal)
+        yield from report_lines(one.name, one.where, one.report, terminal, seen.get(one.where))
     if len(skills) > 1:
         yield f"{len(skills)} scanned: " + ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
     if any(one.report.findings for one in skills):
         yield terminal.paint("Run `metier skill explain CODE` to explain a code", "dim")
 
 
-def report_lines(name: str, where: str, report: ScanReport, terminal: Terminal) -> Iterator[str]:
-    """Yields the verdict, capabilities and findings of one skill."""
+def report_lines(
+    name: str, where: str, report: ScanReport, terminal: Terminal, seen: BehaviourReport | None = None
+) -> Iterator[str]:
+    """Yields the verdict, capabilities, behaviour and findings of one skill."""
     sign, style = _SIGNS[report.verdict]
     bold, dim = terminal.paint(one_line(name), "bold"), terminal.paint(one_line(where), "dim")
     yield f"{terminal.paint(sign, style)} {bold}  {terminal.paint(report.verdict, style)}  {dim}"
@@ -232,6 +266,8 @@ def report_lines(name: str, where: str, report: ScanReport, terminal: Terminal) 
         yield f"  {terminal.paint(one_line(line), 'dim')}"
     if report.opinion is not None:
         yield f"  {terminal.paint(one_line(_opinion_line(report.opinion)), 'dim')}"
+    if seen is not None:
+        yield from behaviour_lines(seen, terminal)
     yield from _finding_lines(report, terminal)
 
 

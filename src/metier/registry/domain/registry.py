@@ -127,6 +127,8 @@ class ServerOptions:
     """Answer /metrics without a token."""
     metrics_folder: str = ""
     """The folder in which the workers of one server save their counters; empty for a single worker."""
+    scanner: str = ""
+    """Another scanner of uploads, as `module:function`; empty for the rules of the scan alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

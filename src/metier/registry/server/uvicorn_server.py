@@ -8,12 +8,13 @@ import resource
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import msgspec
 import uvicorn
 
-from metier.registry.domain.admission import ReleaseScan
+from metier.registry.domain.admission import ReleaseScan, ReleaseScanner
 from metier.registry.domain.records import ScanStatus
 from metier.registry.domain.registry import ServerOptions, open_registry
 from metier.registry.store.server_lock import hold_for_server
@@ -26,7 +27,7 @@ from .client_address import TrustedProxies
 from .http_protocol import ConnectionGate, LimitedHttpProtocol
 from .request_log import logging_config
 
-__all__ = ["Listener", "scan_release", "serve", "uvicorn_options", "worker_app"]
+__all__ = ["Listener", "release_scanner", "scan_release", "serve", "uvicorn_options", "worker_app"]
 
 _OPTIONS_VARIABLE = "METIER_REGISTRY_OPTIONS"
 _MOST_FILES = 16_384
@@ -61,7 +62,7 @@ def _run(options: ServerOptions, listener: Listener) -> None:
     if listener.tls_certificate:
         common |= {"ssl_certfile": listener.tls_certificate, "ssl_keyfile": listener.tls_key}
     if listener.workers == 1:
-        uvicorn.run(create_app(options, scanner=scan_release), **common)
+        uvicorn.run(create_app(options, scanner=release_scanner(options)), **common)
         return
     with tempfile.TemporaryDirectory(prefix="metier-metrics-") as folder:
         shared = replace(options, metrics_folder=folder)
@@ -85,7 +86,14 @@ def uvicorn_options(options: ServerOptions) -> dict[str, Any]:  # Any: options o
 def worker_app() -> RegistryApp:
     """Returns the application of one of several workers, with the options of the parent process."""
     options = msgspec.json.decode(os.environ[_OPTIONS_VARIABLE], type=ServerOptions)
-    return create_app(options, scanner=scan_release)
+    return create_app(options, scanner=release_scanner(options))
+
+
+def release_scanner(options: ServerOptions) -> ReleaseScanner:
+    """Returns the scanner that the options name. A name, not a function: options are sent to the workers as JSON."""
+    module, _, name = options.scanner.partition(":")
+    scanner: ReleaseScanner = getattr(import_module(module), name) if module else scan_release
+    return scanner
 
 
 def scan_release(files: Files, *, name: str) -> ReleaseScan:

@@ -32,7 +32,7 @@ def question_name(query: bytes) -> tuple[str, int, int] | None:
     return (".".join(labels).lower(), kind, at + 5) if of_class in (_IN, _ANY) else None
 
 
-def answer(query: bytes, *, granted: bool) -> bytes:
+def answer(query: bytes, *, granted: bool, address: bytes = bytes([127, 0, 0, 1])) -> bytes:
     """Returns the reply: the address for a granted name, no data for another type of it, and NXDOMAIN for other names."""
     asked = question_name(query)
     if asked is None:
@@ -41,5 +41,5 @@ def answer(query: bytes, *, granted: bool) -> bytes:
     has_address = granted and kind in (_A, _ANY)
     flags = _RESPONSE if granted else _RESPONSE | _NO_SUCH_NAME
     head = query[:2] + struct.pack("!HHHHH", flags, 1, int(has_address), 0, 0)
-    record = b"\xc0\x0c" + struct.pack("!HHIH", _A, _IN, _SECONDS, 4) + bytes([127, 0, 0, 1])
+    record = b"\xc0\x0c" + struct.pack("!HHIH", _A, _IN, _SECONDS, 4) + address
     return head + query[12:end] + (record if has_address else b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from metier.errors import RefusedError
 from metier.runtime.script_run import ScriptRun
@@ -16,13 +16,13 @@ from .hosts import GrantedHosts
 from .placeholders import SecretPlaceholders
 from .proxy import Listeners, Proxy, Resolve, resolve
 
-__all__ = ["RunNetwork"]
+__all__ = ["BUNDLE", "BUNDLE_NAMES", "RunNetwork"]
 
 _PROXY_PORT = 3128
 _MOST_PORTS = 32
-_BUNDLE = "/run/metier/certificates.pem"
+BUNDLE = "/run/metier/certificates.pem"
 _PROXY_NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
-_BUNDLE_NAMES = (
+BUNDLE_NAMES = (
     "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "PIP_CERT",
     "AWS_CA_BUNDLE", "DENO_CERT", "CARGO_HTTP_CAINFO", "HTTPLIB2_CA_CERTS", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
 )  # fmt: skip
@@ -30,6 +30,9 @@ _INSIDE = "localhost,127.0.0.1,::1"
 
 
 class RunNetwork:
+    takes_all = False
+    links: Mapping[str, str] = {}
+
     def __init__(self, run: ScriptRun, *, resolve: Resolve = resolve) -> None:
         self.granted = GrantedHosts.of(run.hosts)
         _check_ports(self.granted)
@@ -55,7 +58,7 @@ class RunNetwork:
         grants_this_machine = any(self.granted.covers_name(name) for name in ("localhost", "127.0.0.1", "::1"))
         past_proxy = "" if grants_this_machine else _INSIDE
         found = {**dict.fromkeys(_PROXY_NAMES, address), "NO_PROXY": past_proxy, "no_proxy": past_proxy}
-        return {**found, **(dict.fromkeys(_BUNDLE_NAMES, _BUNDLE) if self._has_bundle else {})}
+        return {**found, **(dict.fromkeys(BUNDLE_NAMES, BUNDLE) if self._has_bundle else {})}
 
     @property
     def files(self) -> list[tuple[str, bytes]]:
@@ -73,7 +76,7 @@ class RunNetwork:
         ]
         if self._has_bundle:
             own = self._authority.certificate if self._authority else b""
-            found.append((_BUNDLE, system_certificates().rstrip(b"\n") + b"\n" + own))
+            found.append((BUNDLE, system_certificates().rstrip(b"\n") + b"\n" + own))
         return found
 
     def start(self, descriptors: Sequence[int]) -> None:

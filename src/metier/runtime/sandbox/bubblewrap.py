@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from metier.runtime.scripts.packages import PackageMount
 
@@ -32,6 +32,7 @@ def arguments(
     also_readable: Iterable[str],
     scratch_bytes: int,
     files: Sequence[str] = (),
+    links: Mapping[str, str] | None = None,
     packages: PackageMount | None = None,
     workspace: str = "",
     merged: str = "",
@@ -46,10 +47,10 @@ def arguments(
     size = ["--size", str(scratch_bytes)]
     words += ["--perms", "0700", *size, "--tmpfs", "/dev/shm", "--perms", "0700", *size, "--tmpfs", SCRATCH]  # noqa: S108
     base = readable()
-    links = system_links(base)
-    for path, target in links.items():
+    system = system_links(base)
+    for path, target in {**system, **(links or {})}.items():
         words += ["--symlink", target, path]
-    for path in (path for path in base if path not in links):
+    for path in (path for path in base if path not in system):
         words += ["--ro-bind", path, path]
     # Sorted: a folder is mounted before those inside it, which would otherwise be covered. A skill that is the workspace is
     # mounted as the workspace.

@@ -21,7 +21,7 @@ from .scratch import measure_folder
 from .seccomp import this_architecture
 
 if TYPE_CHECKING:
-    from metier.runtime.network.run_network import RunNetwork
+    from metier.runtime.network.protocol import ScriptNetwork
 
 __all__ = [
     "OVERLAY_ERROR",
@@ -63,6 +63,7 @@ def plain_request() -> dict[str, object]:
         "written": "",
         "kept": [0, 0],
         "ports": [],
+        "takes_all": False,
         "root_files": [],
         "node_modules": "",
         "log": "",
@@ -71,7 +72,7 @@ def plain_request() -> dict[str, object]:
 
 def plan_run(
     features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
-    network: RunNetwork | None = None,
+    network: ScriptNetwork | None = None,
     copied: bool = False,
 ) -> dict[str, object]:  # fmt: skip
     """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes.
@@ -102,6 +103,7 @@ def plan_run(
         "log": run.log,
         "outputs": list(run.outputs),
         "ports": list(network.ports) if network else [],
+        "takes_all": network.takes_all if network else False,
         "root_files": [data for _, data in files],
         "cgroup": features.cgroup,
         "guarded": level is IsolationLevel.LANDLOCK and features.abi < SCOPED_SIGNALS,
@@ -124,11 +126,13 @@ def plan_run(
         request["argv"] = bubblewrap.arguments(
             features.bwrap or "", words, skill=run.folder, script=script, packages=run.packages,
             also_readable=(*command.readable, *run.inputs, *_package_folders(run)),
-            files=[place for place, _ in files], scratch_bytes=limits.scratch_bytes,
+            files=[place for place, _ in files], links=network.links if network else {}, scratch_bytes=limits.scratch_bytes,
             workspace=run.workspace.folder if run.workspace else "", merged=merged,
             is_writable=run.workspace is not None and run.workspace.write,
         )  # fmt: skip
-        request["filter"] = _filter(seccomp.FilterOptions(internet=network is not None))
+        request["filter"] = _filter(
+            seccomp.FilterOptions(internet=network is not None, tracing=network is not None and network.takes_all)
+        )
         request["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
     elif level is IsolationLevel.LANDLOCK:
         options = seccomp.FilterOptions(keep_files=True, keep_sizes=features.abi < 3)
@@ -180,7 +184,7 @@ def copy_request(workspace: WorkspaceMount) -> dict[str, object]:
 
 
 def run_environment(
-    run: ScriptRun, network: RunNetwork | None, *, scratch: str, zone: str | None, is_linked: bool = False
+    run: ScriptRun, network: ScriptNetwork | None, *, scratch: str, zone: str | None, is_linked: bool = False
 ) -> dict[str, str]:
     """Returns all variables of the script. `is_linked` if its skill is a folder of links."""
     secrets = {**run.secrets, **(network.secrets if network else {})}

@@ -32,11 +32,12 @@ __all__ = [
     "assemble",
     "denied_calls",
     "filter_program",
+    "notify_program",
     "signals_to",
     "this_architecture",
 ]  # fmt: skip
 
-ALLOW, KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+ALLOW, KILL, _ERRNO, _NOTIFY = 0x7FFF0000, 0x80000000, 0x00050000, 0x7FC00000
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06  # BPF_LD|W|ABS, BPF_ALU|AND|K, BPF_RET|K
 _IF_EQUAL, _IF_AT_LEAST = 0x15, 0x35  # BPF_JMP|JEQ|K, BPF_JMP|JGE|K
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
@@ -47,6 +48,7 @@ _TCP, _UDP = 6, 17
 _CLONE_NEW = 0x7E020000  # NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _IOCTL_TYPES = (0x5400, 0x8900)
+_NOTIFY_IOCTLS = 0x2100
 _FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
 _F_SETOWN, _F_SETOWN_EX = 8, 15
 _PRIO_USER, _IOPRIO_WHO_USER = 2, 3
@@ -97,12 +99,14 @@ class FilterOptions:
     """Sockets of IPv4 and IPv6, for a run with a network namespace of its own."""
     unix: bool = False
     """With `internet`, also UNIX sockets, for a run that sees no others' files."""
+    tracing: bool = False
+    """The run observes its own children by seccomp notifications."""
     keep_files: bool = False
     keep_sizes: bool = False
 
 
 def denied_calls(policy: FilterOptions) -> Iterator[DeniedCall]:
-    yield from _always()
+    yield from _always(tracing=policy.tracing)
     yield from _sockets(internet=policy.internet, unix=policy.unix)
     if policy.keep_files:
         yield from _modes()
@@ -136,6 +140,22 @@ def assemble(rules: Iterable[DeniedCall], architecture: Architecture) -> bytes:
     return b"".join([*code, _op(_RETURN, ALLOW)])
 
 
+def notify_program(names: Iterable[str], architecture: Architecture, *, link: int) -> bytes:
+    """Returns a filter that reports these calls to the process that listens. `sendmsg` on the descriptor `link` is exempt."""
+    code = [_op(_LOAD, _ARCH), _op(_IF_EQUAL, architecture.audit, 1, 0), _op(_RETURN, KILL), _op(_LOAD, _NUMBER)]
+    for name in names:
+        number = NUMBERS[name][architecture.column]
+        if number is None:
+            continue
+        then = [_op(_RETURN, _NOTIFY)]
+        if name == "sendto":  # without an address it goes where `connect` went
+            then = [*_ask(ArgumentTest(4, (0,), negated=True)), *then, _op(_LOAD, _NUMBER)]
+        elif name == "sendmsg":
+            then = [*_ask(ArgumentTest(0, (link,), negated=True)), *then, _op(_LOAD, _NUMBER)]
+        code += [_op(_IF_EQUAL, number, 0, len(then)), *then]
+    return b"".join([*code, _op(_RETURN, ALLOW)])
+
+
 def _ask(when: ArgumentTest) -> list[bytes]:
     """Continues with the next instruction if the test is true, else skips one."""
     load = [_op(_LOAD, _ARGUMENTS + 8 * when.argument)]
@@ -155,7 +175,7 @@ def _denied(names: str, error: int = errno.EPERM) -> Iterator[DeniedCall]:
     return (DeniedCall(name, error) for name in names.split())
 
 
-def _always() -> Iterator[DeniedCall]:
+def _always(*, tracing: bool) -> Iterator[DeniedCall]:
     yield from _denied("ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd migrate_pages move_pages")
     yield from _denied("unshare setns mount umount2 pivot_root chroot open_tree open_tree_attr move_mount fsopen fsconfig")
     yield from _denied("fsmount fspick mount_setattr keyctl add_key request_key bpf userfaultfd perf_event_open")
@@ -170,8 +190,9 @@ def _always() -> Iterator[DeniedCall]:
     yield DeniedCall("clone", errno.EPERM, ArgumentTest(0, (0,), _CLONE_NEW, negated=True))
     yield DeniedCall("clone3", errno.ENOSYS)
     yield DeniedCall("ioctl", errno.EPERM, ArgumentTest(1, (_TIOCSTI, _TIOCLINUX)))
+    allowed = (*_IOCTL_TYPES, _NOTIFY_IOCTLS) if tracing else _IOCTL_TYPES
     # Those of terminals, pipes and sockets are enough. File systems have some that make snapshots, or read other files' names.
-    yield DeniedCall("ioctl", errno.ENOTTY, ArgumentTest(1, _IOCTL_TYPES, 0xFF00, negated=True))
+    yield DeniedCall("ioctl", errno.ENOTTY, ArgumentTest(1, allowed, 0xFF00, negated=True))
     # A process with our user id could change limits and priority of our other processes.
     others = ArgumentTest(0, (0,), negated=True)
     for name in ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"):
@@ -272,4 +293,9 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "rt_tgsigqueueinfo": (297, 240), "fcntl": (72, 25),
     # files, for a Landlock that does not know truncation
     "truncate": (76, 45), "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "creat": (85, None),
+    # calls that are observed
+    "execve": (59, 221), "execveat": (322, 281), "sendto": (44, 206), "sendmsg": (46, 211), "sendmmsg": (307, 269),
+    "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "rename": (82, None), "renameat": (264, 38),
+    "renameat2": (316, 276), "unlink": (87, None), "unlinkat": (263, 35), "rmdir": (84, None), "link": (86, None),
+    "linkat": (265, 37), "symlink": (88, None), "symlinkat": (266, 36),
 }  # fmt: skip

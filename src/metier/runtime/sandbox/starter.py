@@ -115,7 +115,7 @@ class Starter:
         if request["ports"]:
             from .network_namespace import open_listeners
 
-            self.listeners = open_listeners(inside, request["ports"])
+            self.listeners = open_listeners(inside, request["ports"], takes_all=request["takes_all"])
         os.write(self._release, b"!")
         return scratch
 

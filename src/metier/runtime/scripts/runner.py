@@ -31,7 +31,7 @@ from metier.values import replace
 from .interpreters import Interpreters
 
 if TYPE_CHECKING:
-    from metier.runtime.network.run_network import RunNetwork
+    from metier.runtime.network.protocol import ScriptNetwork
 
 __all__ = ["Runner", "check_argument_limits", "check_input", "outcome_of", "read_script"]
 
@@ -72,11 +72,14 @@ class Runner:
         """Returns why this machine cannot run a script with these bytes; empty if it can."""
         return self._interpreters.problem(script, data)
 
-    async def run(self, run: ScriptRun) -> Outcome:
-        """Runs the script. When cancelled, it raises CancelledError after all processes of the run have ended."""
+    async def run(self, run: ScriptRun, *, network: ScriptNetwork | None = None) -> Outcome:
+        """Runs the script. When cancelled, it raises CancelledError after all processes of the run have ended.
+
+        `network` replaces the one that leads to the hosts of the run.
+        """
         check_argument_limits(run)
         # In a thread: the first run probes the sandbox and starts interpreters to find their folders.
-        level, request, before, network = await asyncio.to_thread(self._prepare, run)
+        level, request, before, network = await asyncio.to_thread(self._prepare, run, own=network)
         connections: tuple[Connection, ...] = ()
         try:
             report = await _send(request, network)
@@ -86,7 +89,7 @@ class Runner:
                 is_mounted = False
                 if network:
                     await asyncio.to_thread(network.close)
-                level, request, before, network = await asyncio.to_thread(self._prepare, run, copied=True)
+                level, request, before, network = await asyncio.to_thread(self._prepare, run, copied=True, own=None)
                 report = await _send(request, network)
         finally:
             if network:
@@ -106,11 +109,11 @@ class Runner:
         return hide_secrets(replace(outcome_of(report, isolation), connections=connections), run)
 
     def _prepare(
-        self, run: ScriptRun, *, copied: bool = False
-    ) -> tuple[IsolationLevel, Mapping[str, object], object, RunNetwork | None]:
+        self, run: ScriptRun, *, copied: bool = False, own: ScriptNetwork | None = None
+    ) -> tuple[IsolationLevel, Mapping[str, object], object, ScriptNetwork | None]:
         """Returns the level, the request, the state of a folder that the level leaves writable, and the network of the run."""
         level = self._required_level(run.limits)
-        network = _network(run, level)
+        network = own or _network(run, level)
         folder = os.path.realpath(run.folder) if run.folder else ""
         path, data = read_script(run, folder)
         command = self._interpreters.command(path, data, packages=run.packages)
@@ -147,7 +150,7 @@ class Runner:
             return _PROBED[key]
 
 
-def _network(run: ScriptRun, level: IsolationLevel) -> RunNetwork | None:
+def _network(run: ScriptRun, level: IsolationLevel) -> ScriptNetwork | None:
     """Returns the network of the run, or None without hosts. Only a network namespace can hold a run to hosts."""
     if not run.hosts and not run.masked:
         return None
@@ -164,7 +167,7 @@ def _network(run: ScriptRun, level: IsolationLevel) -> RunNetwork | None:
     return RunNetwork(run)
 
 
-async def _send(request: Mapping[str, object], network: RunNetwork | None) -> SupervisorReport:
+async def _send(request: Mapping[str, object], network: ScriptNetwork | None) -> SupervisorReport:
     try:
         return await send_request(request, network.start if network else None)
     except (EOFError, ConnectionError) as error:

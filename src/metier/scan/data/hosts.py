@@ -15,7 +15,16 @@ from metier.scan.purpose import Purpose
 from metier.scan.scale import Confidence
 from metier.values import dataclass
 
-__all__ = ["HostReputation", "Url", "download_risk", "foreign_urls", "is_unknown_host", "reputation_of", "urls_in"]
+__all__ = [
+    "HostReputation",
+    "Url",
+    "download_risk",
+    "foreign_urls",
+    "host_reputation",
+    "is_unknown_host",
+    "reputation_of",
+    "urls_in",
+]
 
 
 class HostReputation(StrEnum):
@@ -170,6 +179,12 @@ def reputation_of(url: Url, purpose: Purpose) -> HostReputation:
     if len(label) >= 4 and (label in own or (len(own) >= 6 and own in label)):
         return HostReputation.OWN
     return HostReputation.UNKNOWN
+
+
+def host_reputation(host: str, purpose: Purpose) -> HostReputation:
+    """Returns the reputation of a host for a skill with this purpose."""
+    url = next(urls_in(f"https://{host}/"), None)
+    return reputation_of(url, purpose) if url else HostReputation.UNKNOWN
 
 
 def foreign_urls(text: str, purpose: Purpose) -> Iterator[tuple[Url, HostReputation]]:

@@ -2,7 +2,7 @@
 
     SK4xx  instructions to an agent      SK5xx  code that it would run: download, persistence, privilege, destruction
     SK6xx  secrets and exfiltration      SK7xx  packed or disguised content
-    SK8xx  dependencies and scope        SK9xx  the scan itself, and the model judge
+    SK8xx  dependencies and scope        SK9xx  the scan itself, the model judge, and runs
 
 `metier skill explain CODE` prints a rule's explanation. Codes never change. OWASP ids are those of the Top 10 for Agentic
 Applications (ASI01 goal hijack, 02 tool misuse, 03 identity and privilege, 04 supply chain, 05 code execution, 06 memory
@@ -58,7 +58,7 @@ _AST10 = {
     "download-and-execute": "AST02", "dependency": "AST02", "privilege": "AST03", "scope-mismatch": "AST03",
     "trigger-abuse": "AST04",
     **dict.fromkeys(("injection", "hidden-text", "persistence", "destructive", "resource-abuse", "credential-access",
-                     "exfiltration", "obfuscation"), "AST01"),
+                     "exfiltration", "obfuscation", "observed"), "AST01"),
 }  # fmt: skip
 _AST10_OF_CODE = {
     "SK405": "AST05", "SK407": "AST03", "SK418": "AST06", "SK504": "AST01", "SK524": "AST06", "SK606": "AST09",
@@ -317,5 +317,47 @@ RULES: dict[str, Rule] = {
         Rule("SK911", "known-bad", "scan", HIGH, ACCOUNTS, "ASI04", "AITech-9.3",
              "An advisory names these files, this skill, its publisher, or a host or package that it uses.",
              "do not use it; read the advisory"),
+
+        # Observed while the skill ran (`metier skill scan --run`).
+        Rule("SK921", "sent-a-secret", "observed", HIGH, ACCOUNTS, "ASI03", "AITech-8.2",
+             "While the skill ran, a key, password or token of the made-up home left it for a host whose key it is not. The "
+             "value exists nowhere else, so it was read and sent.",
+             "do not use the skill; if you have, replace the keys that it could read"),
+        Rule("SK922", "ran-a-download", "observed", HIGH, MACHINE, "ASI05", "AITech-9.1",
+             "While the skill ran, a program that came from the network was run. The owner of that host decides what it does.",
+             "ship the program, or name a package with a version"),
+        Rule("SK923", "opened-a-shell", "observed", HIGH, MACHINE, "ASI05", "AITech-9.1",
+             "While the skill ran, a host sent a command over the connection and got its output.",
+             "do not use the skill"),
+        Rule("SK924", "stays-on-the-machine", "observed", HIGH, MACHINE, "ASI10", "AITech-9.1",
+             "While the skill ran, it left something that starts again later: a login key, a job, a hook, a command in a "
+             "shell start-up file.",
+             "say so in SKILL.md, and let the user do it"),
+        Rule("SK925", "destroyed-files", "observed", HIGH, MACHINE, "ASI02", "AITech-12.1",
+             "While the skill ran, files of the made-up home were deleted or overwritten.",
+             "change only files that the user named"),
+        Rule("SK926", "read-a-secret", "observed", MEDIUM, ACCOUNTS, "ASI03", "AITech-14.1",
+             "While the skill ran, it opened a file with keys, passwords or personal data, and SKILL.md does not name it.",
+             "read only files that the user named, or say why in SKILL.md"),
+        Rule("SK927", "sent-unreadable-bytes", "observed", HIGH, ACCOUNTS, "ASI03", "AITech-8.2",
+             "While the skill ran, one step opened a file with keys and sent bytes of unknown content to a host that no "
+             "document of the skill names.",
+             "do not use the skill"),
+        Rule("SK928", "changed-the-agent", "observed", MEDIUM, MACHINE, "ASI06", "AITech-9.1",
+             "While the skill ran, it changed a file that agents read as instructions or settings.",
+             "say so in SKILL.md, and let the user do it"),
+        Rule("SK929", "changed-itself", "observed", MEDIUM, MACHINE, "ASI06", "AITech-9.1",
+             "While the skill ran, it changed its own instructions or scripts, so what was scanned is not what runs next.",
+             "keep data outside of the skill's folder"),
+        Rule("SK930", "acts-only-unobserved", "observed", MEDIUM, MACHINE, "ASI09", "AITech-9.2",
+             "The skill did something harmful in one of two runs that differ only in date, terminal, debugger and the "
+             "variables of a build server.",
+             "do not use the skill"),
+        Rule("SK931", "resisted-observation", "observed", MEDIUM, MACHINE, "ASI09", "AITech-9.2",
+             "While the skill ran, it tried to end the process that observed it.",
+             "do not use the skill"),
+        Rule("SK932", "ran", "observed", LOW, SKILL, "ASI09", "AITech-9.2",
+             "The registry ran the skill in a sandbox before it was published. This is what it did, in short.",
+             "run `metier skill scan NAME --run` to see it all"),
     )
 }  # fmt: skip
