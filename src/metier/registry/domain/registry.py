@@ -87,7 +87,7 @@ class WorkLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """How the pages present the registry."""
+    """The name, text and logo of the pages."""
 
     name: str = ""
     """The name in the header and in titles; empty means the registry's address."""

@@ -1,4 +1,4 @@
-"""What the sinkhole answers: plausible bytes, of which those that are run say so.
+"""Answers of the sinkhole: plausible bytes, of which those that are run say so.
 
 A program that is downloaded and run opens a file that does not exist; its path names the download. So the record of opened
 files proves that bytes from the network were run, whatever ran them.

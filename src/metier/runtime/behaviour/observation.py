@@ -1,4 +1,4 @@
-"""What was observed of a skill: the steps with what each did, what left the run, and what could not be observed."""
+"""The observation of a skill: its steps with what each did, what left the run, and what could not be observed."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class SentSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BehaviourReport:
-    """What a skill did when it was run."""
+    """The behaviour of a skill that was run."""
 
     findings: tuple[Finding, ...] = ()
     undecided: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class BehaviourReport:
     slept: int = 0
     """Seconds of the longest sleep, which was skipped."""
     differences: tuple[str, ...] = ()
-    """What happened in one of the runs only."""
+    """Behaviour that only one of the runs showed."""
     finished: frozenset[str] = field(default=frozenset())
     """Files of which a step ended without an error."""
 

@@ -119,7 +119,7 @@ class Driver:
         self.memory = Memory()
         self.poll = select.epoll()
         self.sources: dict[int, Callable[[int], None]] = {}
-        """What to do when a descriptor is ready."""
+        """The function to call when a descriptor is ready."""
         self.listeners: set[tuple[str, int]] = set()
         self.sleeps = 0
         self.own = os.getpid()
