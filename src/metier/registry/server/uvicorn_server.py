@@ -13,12 +13,9 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from metier.registry.domain.admission import ReleaseScan
-from metier.registry.domain.records import ScanStatus
+from metier.registry.domain.admission import scan_release
 from metier.registry.domain.registry import ServerOptions, open_registry
 from metier.registry.store.server_lock import hold_for_server
-from metier.scan import scan
-from metier.spec import Files
 from metier.values import dataclass, replace
 
 from .app import RegistryApp, create_app
@@ -86,11 +83,6 @@ def worker_app() -> RegistryApp:
     """Returns the application of one of several workers, with the options of the parent process."""
     options = msgspec.json.decode(os.environ[_OPTIONS_VARIABLE], type=ServerOptions)
     return create_app(options, scanner=scan_release)
-
-
-def scan_release(files: Files, *, name: str) -> ReleaseScan:
-    report = scan(files, folder=name)
-    return ReleaseScan(ScanStatus(report.verdict.value), tuple(report.report))
 
 
 async def _prepare(options: ServerOptions) -> str | None:
