@@ -13,14 +13,15 @@ import pytest
 from builders import skill_text, write_skill
 from install.oci_registry import docker_config, docker_registry, oras_pull
 from metier.errors import ConflictError, InvalidSkillError, SkillNotFoundError, UsageError
+from metier.install import OciPublishResult, publish_oci
 from metier.install.fetch.dispatch import fetch_ref
 from metier.install.fetch.http import HttpRefusedError
 from metier.install.fetch.job import Access
-from metier.install.fetch.oci_client import OciClient, digest_of
-from metier.install.oci_publish import OciPublishResult, publish_oci
+from metier.install.fetch.oci_client import OciClient
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import OciRef
 from metier.registry import PublishOptions
+from metier.registry.oci_artifact import oci_digest
 
 HEAD = "license: MIT\nmetadata:\n  version: 1.2.0\n"
 
@@ -80,7 +81,7 @@ def test_a_pushed_skill_is_pulled_by_oras_and_installed_by_metier(
     assert (found.name, found.origin.version, found.origin.path) == ("fill-forms", "1.2.0", "")
     assert sorted(entry.path for entry in found.files.list()) == ["SKILL.md", "run.sh"]
     body, _ = OciClient(ref=done.ref, access=access).manifest("1.2.0")
-    assert digest_of(body) == done.ref.digest
+    assert oci_digest(body) == done.ref.digest
     annotations = json.loads(body)["annotations"]
     assert annotations["org.opencontainers.image.licenses"] == "MIT"
     assert annotations["org.opencontainers.image.created"] == "1970-01-01T00:00:00Z"
@@ -109,6 +110,6 @@ def test_a_bad_skill_is_refused_before_anything_is_sent(folder: Path, access: Ac
         push(folder, nowhere, access)
     (folder / "key.txt").unlink()
     (folder / "SKILL.md").write_text((folder / "SKILL.md").read_text().replace("1.2.0", "one"))
-    assert push(folder, nowhere, access, dry_run=True).is_refused
+    assert push(folder, nowhere, access, dry_run=True).skill.is_refused
     with pytest.raises(InvalidSkillError, match="cannot be published"):
         push(folder, nowhere, access)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
+    from .oci_publish import OciPublishResult, publish_oci
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
     from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
     from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
@@ -123,6 +124,7 @@ __all__ = [
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
+    "OciPublishResult",
     "OciRef",
     "Origin",
     "PackageDownloads",
@@ -181,6 +183,7 @@ __all__ = [
     "plan_hook",
     "plan_removal",
     "plan_switch_off",
+    "publish_oci",
     "read_duration",
     "read_folder",
     "read_foreign_lock",
@@ -320,6 +323,7 @@ if not TYPE_CHECKING:
                 "Scan",
             ),
             "metier.install.refs.parsing": ("parse_ref",),
+            "metier.install.oci_publish": ("OciPublishResult", "publish_oci"),
             "metier.install.refs.ref_types": (
                 "ArchiveFile",
                 "GitRef",

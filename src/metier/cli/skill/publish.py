@@ -18,8 +18,8 @@ from metier.errors import UsageError
 from metier.registry import PublishOptions, PublishReceipt, PublishResult
 
 if TYPE_CHECKING:
-    from metier.install.oci_publish import OciPublishResult
-    from metier.registry.wire import ReleaseFinding
+    from metier.install import OciPublishResult
+    from metier.registry.client import ReleaseFinding
 
 __all__ = ["publish"]
 
@@ -75,46 +75,46 @@ def publish(
 
 
 def _publish_oci(app: App, folder: str, to: str, options: PublishOptions, *, insecure: bool) -> Result:
-    from metier.install import OciRef, parse_ref
-    from metier.install.oci_publish import publish_oci
+    import msgspec
+
+    from metier.install import OciRef, parse_ref, publish_oci
 
     ref = parse_ref(to)
     if not isinstance(ref, OciRef):
         raise UsageError(f"{to!r} is not in a container registry", hint="write --to oci://HOST/REPOSITORY[:TAG]")
     done = publish_oci(folder, ref, app.installation.access(insecure=insecure), options)
+    skill = done.skill
     data = {
-        "ref": done.ref.text, "digest": done.ref.digest, "name": done.name, "version": done.version, "size": done.size,
-        "created": done.created, "dry_run": done.dry_run, "files": list(done.files), "left_out": list(done.left_out),
-        "links": list(done.links), "refused": done.is_refused,
-        "findings": [{"rule": one.rule, "severity": one.severity, "message": one.message, "file": one.file, "line": one.line}
-                     for one in done.findings],
+        "ref": done.ref.text, "digest": done.ref.digest, "name": skill.name, "version": skill.version,
+        "size": len(skill.artifact.layer), "created": done.created, "dry_run": done.dry_run,
+        "files": [entry.path for entry in skill.files.list()], "left_out": list(skill.files.left_out),
+        "links": list(skill.files.links), "refused": skill.is_refused, "findings": msgspec.to_builtins(skill.findings),
     }  # fmt: skip
     return Result(
         data=data,
         lines=lambda terminal: _oci_lines(done, terminal),
-        notes=_link_notes(done.links),
-        status=1 if done.is_refused else 0,
+        notes=_link_notes(skill.files.links),
+        status=1 if skill.is_refused else 0,
     )
 
 
 def _oci_lines(done: OciPublishResult, terminal: Terminal) -> Iterator[str]:
-    title = one_line(f"{done.name} {done.version}".rstrip())
+    skill = done.skill
+    title = one_line(f"{skill.name} {skill.version}".rstrip())
     if done.dry_run:
-        yield from (f"  {one_line(path)}" for path in done.files)
-        yield from (terminal.paint(f"  {one_line(path)}  left out", "dim") for path in done.left_out)
-    yield from map(_finding_line, done.findings)
-    if done.is_refused:
+        yield from (f"  {one_line(entry.path)}  {terminal.paint(str(entry.size), 'dim')}" for entry in skill.files.list())
+        yield from (terminal.paint(f"  {one_line(path)}  left out", "dim") for path in skill.files.left_out)
+    yield from map(_finding_line, skill.findings)
+    if skill.is_refused:
         yield f"Dry run: {title} would be refused"
         return
     at = f"{done.ref.home}:{done.ref.tag}"
     if not done.created:
         yield f"{title} is already at {at} with the same files"
+    elif done.dry_run:
+        yield f"Dry run: {title} is ready to publish to {at}"
     else:
-        yield (
-            f"Dry run: {title} is ready to publish"
-            if done.dry_run
-            else f"{terminal.paint('Published', 'green')} {title} to {at}"
-        )
+        yield f"{terminal.paint('Published', 'green')} {title} to {at}"
     yield f"  digest: {done.ref.digest}"
     if not done.dry_run:
         yield f"  install: metier install {at}"

@@ -17,12 +17,13 @@ from metier.errors import RefusedError, SkillNotFoundError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched
 from metier.install.refs.ref_types import OciRef
+from metier.registry.client import oci_digest
 from metier.spec import SKILL_FILE, is_name, is_version
 from metier.values import dataclass
 
 from .http import HttpNotFoundError
 from .job import FetchJob, FetchStage
-from .oci_client import Descriptor, OciClient, digest_of
+from .oci_client import Descriptor, OciClient
 from .tree import ContentsTree
 from .web import LARGEST_ARCHIVE
 
@@ -56,7 +57,7 @@ def fetch_oci(ref: OciRef, job: FetchJob) -> Fetched:
         raise SkillNotFoundError(
             ref.text, hint=f"{ref.host} has no {ref.repository}:{ref.reference}, or shows it only after a login ({error})"
         ) from error
-    top, digest = read_manifest(body, ref), digest_of(body)
+    top, digest = read_manifest(body, ref), oci_digest(body)
     version = next((text for key in _VERSION if is_version(text := top.annotations.get(key, ""))), "")
     origin = Origin(kind="oci", url=ref.home, ref=ref.digest or ref.tag or "", commit=digest, version=version)
     key = f"{ref.home}@{digest}"

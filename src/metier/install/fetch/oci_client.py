@@ -7,7 +7,6 @@ every container registry works; it is sent there over https, or over http where 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from urllib.parse import urlencode
 from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.install.refs.forges import read_address
 from metier.install.refs.ref_types import OciRef
+from metier.registry.client import oci_digest
 from metier.values import dataclass, field
 
 from .credentials import Headers, origin_of
@@ -25,7 +25,7 @@ from .http import HttpNotFoundError, HttpRefusedError
 from .job import Access
 from .network import is_loopback
 
-__all__ = ["MANIFEST_TYPES", "Descriptor", "OciClient", "api_url", "digest_of"]
+__all__ = ["MANIFEST_TYPES", "Descriptor", "OciClient", "api_url"]
 
 T = TypeVar("T")
 MANIFEST_TYPES = (
@@ -48,10 +48,6 @@ class Descriptor:
     artifact_type: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, object]:
-        row: dict[str, object] = {"mediaType": self.type, "digest": self.digest, "size": self.size}
-        return row | ({"annotations": dict(self.annotations)} if self.annotations else {})
-
 
 def api_url(home: str, *, insecure: bool) -> str:
     """Returns the address of a repository `oci://HOST/NAME`: https, except on this machine and with --insecure-http."""
@@ -59,10 +55,6 @@ def api_url(home: str, *, insecure: bool) -> str:
     name = read_address(f"https://{host}").host
     scheme = "http" if insecure or is_loopback(name) else "https"
     return f"{scheme}://{'registry-1.docker.io' if host == 'docker.io' else host}/v2/{repository}"
-
-
-def digest_of(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 @dataclass(kw_only=True)
@@ -98,7 +90,7 @@ class OciClient:
 
     def push_blob(self, data: bytes) -> bool:
         """Uploads a blob in one piece. Returns False if the registry has it."""
-        http, digest = self.access.http, digest_of(data)
+        http, digest = self.access.http, oci_digest(data)
         url, uploads = f"{self.base}/blobs/{digest}", f"{self.base}/blobs/uploads/"
         try:
             self._authorized(url, lambda headers: http.send("HEAD", url, headers=headers, accepts=frozenset({200})))
@@ -125,7 +117,7 @@ class OciClient:
         )
 
     def _check(self, data: bytes, expected: str) -> None:
-        if (actual := digest_of(data)) != expected:
+        if (actual := oci_digest(data)) != expected:
             raise RefusedError(
                 f"{self.ref.host} sent bytes with the digest {actual} for {expected}", rule="digest-mismatch",
                 hint="the artefact or the registry was changed; report it to the registry",
