@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .refs.secrets import mask_command_secrets
     from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
+    from .sbom import SbomSkill, build_sbom
     from .skill_switches import SWITCH_FILES, SkillSwitches, plan_switch_off, read_switches
     from .source_scan import ScannedSkill, scan_folder, scan_ref
     from .store import SkillStore, group_by_store, store_of
@@ -135,6 +136,7 @@ __all__ = [
     "Ref",
     "RegistryRef",
     "RegistrySource",
+    "SbomSkill",
     "Scan",
     "ScannedSkill",
     "ScopeLevel",
@@ -157,6 +159,7 @@ __all__ = [
     "WellKnown",
     "abort_updates",
     "apply_change",
+    "build_sbom",
     "cached_scan",
     "changes",
     "default_targets",
@@ -324,6 +327,7 @@ if not TYPE_CHECKING:
             ),
             "metier.install.refs.parsing": ("parse_ref",),
             "metier.install.oci_publish": ("OciPublishResult", "publish_oci"),
+            "metier.install.sbom": ("SbomSkill", "build_sbom"),
             "metier.install.refs.ref_types": (
                 "ArchiveFile",
                 "GitRef",
