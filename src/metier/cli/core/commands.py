@@ -142,6 +142,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "stats": ("metier.cli.registry.stats:stats", "Show registry statistics."),
         "migrate": ("metier.cli.registry.migrate:migrate", "Copy a registry to other engines."),
         "backup": ("metier.cli.registry.backup:backup", "Copy a registry into a folder."),
+        "export": ("metier.cli.registry.export:export", "Write the public skills as a static folder for any web server."),
         "restore": ("metier.cli.registry.restore:restore", "Restore a backup of a registry."),
         "gc": ("metier.cli.registry.gc:gc", "Delete archives that no release uses."),
     },
