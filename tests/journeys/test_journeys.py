@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,4 +20,6 @@ def test_the_journey_goes_as_written(page: Path, terminal: ShellTerminal) -> Non
         program_file("claude-code")
     if page.stem == "other-installer" and not OTHER_INSTALLER.exists():
         pytest.skip("skills is not installed (npm ci in tests/hosts/programs)")
+    if page.stem == "oci" and not shutil.which("docker-registry"):
+        pytest.skip("docker-registry is not installed")
     run_journey(page, terminal)

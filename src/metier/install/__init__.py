@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
     from .merge import MergeConflict, MergeReason
+    from .oci_publish import OciPublishResult, publish_oci
     from .options import ConflictAction, ConflictAnswer, HiddenSkill, InstallOptions, InstallResult, VersionAction
     from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
     from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         HttpSkillFile,
         LocalName,
         LocalPath,
+        OciRef,
         Ref,
         RegistryRef,
         WellKnown,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from .refs.secrets import mask_command_secrets
     from .refs.source_rules import SourceList, SourceRules, is_source_pattern
     from .removal import remove
+    from .sbom import SbomSkill, build_sbom
     from .skill_switches import SWITCH_FILES, SkillSwitches, plan_switch_off, read_switches
     from .source_scan import ScannedSkill, scan_folder, scan_ref
     from .store import SkillStore, group_by_store, store_of
@@ -122,6 +125,8 @@ __all__ = [
     "MergeConflict",
     "MergeReason",
     "NewestVersion",
+    "OciPublishResult",
+    "OciRef",
     "Origin",
     "PackageDownloads",
     "PackageEnvironment",
@@ -131,6 +136,7 @@ __all__ = [
     "Ref",
     "RegistryRef",
     "RegistrySource",
+    "SbomSkill",
     "Scan",
     "ScannedSkill",
     "ScopeLevel",
@@ -153,6 +159,7 @@ __all__ = [
     "WellKnown",
     "abort_updates",
     "apply_change",
+    "build_sbom",
     "cached_scan",
     "changes",
     "default_targets",
@@ -179,6 +186,7 @@ __all__ = [
     "plan_hook",
     "plan_removal",
     "plan_switch_off",
+    "publish_oci",
     "read_duration",
     "read_folder",
     "read_foreign_lock",
@@ -318,6 +326,8 @@ if not TYPE_CHECKING:
                 "Scan",
             ),
             "metier.install.refs.parsing": ("parse_ref",),
+            "metier.install.oci_publish": ("OciPublishResult", "publish_oci"),
+            "metier.install.sbom": ("SbomSkill", "build_sbom"),
             "metier.install.refs.ref_types": (
                 "ArchiveFile",
                 "GitRef",
@@ -325,6 +335,7 @@ if not TYPE_CHECKING:
                 "HttpSkillFile",
                 "LocalName",
                 "LocalPath",
+                "OciRef",
                 "Ref",
                 "RegistryRef",
                 "WellKnown",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .location import RegistryLocation
     from .maintenance import GarbageResult, collect_garbage, create_token, list_tokens, revoke_token, statistics
     from .server import create_app
+    from .static_export import StaticExport, export_static
     from .wire import AbuseReport, PublishReceipt, SkillPage, SkillSummary, TokenRow
 
 _EXPORTS = {
@@ -95,6 +96,7 @@ _EXPORTS = {
         "statistics",
     ),
     "metier.registry.server": ("create_app",),
+    "metier.registry.static_export": ("StaticExport", "export_static"),
     "metier.registry.wire": ("AbuseReport", "PublishReceipt", "SkillPage", "SkillSummary", "TokenRow"),
 }
 
@@ -132,6 +134,7 @@ __all__ = [
     "SkillPage",
     "SkillSummary",
     "Sort",
+    "StaticExport",
     "TokenRow",
     "WorkLimits",
     "backup",
@@ -140,6 +143,7 @@ __all__ = [
     "create_app",
     "create_token",
     "document_terms",
+    "export_static",
     "key_id",
     "list_tokens",
     "migrate",

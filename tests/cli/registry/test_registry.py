@@ -161,7 +161,9 @@ def test_an_invalid_address_is_reported(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("stats",), ("gc",), ("backup", "copy"), ("token", "list"), ("token", "revoke", "1")], ids=lambda words: words[0]
+    "words",
+    [("stats",), ("gc",), ("backup", "copy"), ("export", "out"), ("token", "list"), ("token", "revoke", "1")],
+    ids=lambda words: words[0],
 )
 def test_a_mistyped_path_makes_no_registry(shell: Shell, words: tuple[str, ...]) -> None:
     file = shell.home / "mistyped.sqlite"

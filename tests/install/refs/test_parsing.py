@@ -17,6 +17,7 @@ from metier.install.refs.parsing import (
     HttpSkillFile,
     LocalName,
     LocalPath,
+    OciRef,
     Ref,
     RegistryRef,
     WellKnown,
@@ -27,6 +28,7 @@ from metier.install.refs.parsing import (
 from metier.install.refs.ref_types import inner_path
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
+SHA256 = "0123456789abcdef" * 4
 
 
 def on_github(path: str = "", **fields: str) -> GitRef:
@@ -96,6 +98,9 @@ TABLE: dict[str, Ref] = {
     "https://example.com/x.zip?v=1": HttpArchive("https://example.com/x.zip?v=1"),
     "https://codeload.github.com/o/r/zip/main": HttpArchive("https://codeload.github.com/o/r/zip/main"),
     "https://example.com/a/SKILL.md": HttpSkillFile("https://example.com/a/SKILL.md"),
+    "oci://ghcr.io/o/r": OciRef(host="ghcr.io", repository="o/r"),
+    "OCI://LOCALHOST:5000/a/b_c/d-e:V1.2_x": OciRef(host="localhost:5000", repository="a/b_c/d-e", tag="V1.2_x"),
+    f"oci://[::1]:80/r:1@sha256:{SHA256}": OciRef(host="[::1]:80", repository="r", tag="1", digest=f"sha256:{SHA256}"),
     "https://example.com": WellKnown(url="https://example.com"),
     "https://EXAMPLE.com:443/": WellKnown(url="https://example.com"),
     "https://notgithub.com/o/r": WellKnown(url="https://notgithub.com/o/r"),
@@ -204,9 +209,21 @@ def test_i19_to_i22_what_git_would_take_for_an_option_or_a_program_never_becomes
         parse_ref(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["oci://", "oci://h", "oci://h/", "oci://h/A", "oci://h/a:", "oci://h/a:-x", "oci://h/a@sha256:0", "oci://h/a@1", "oci://h/../a",
+     "oci://h/a/", "oci://h/a?x=1", "oci://h/a#x", "oci://user@h/a", "git+oci://h/a"],
+)  # fmt: skip
+def test_an_oci_ref_that_is_none_is_not_found(text: str) -> None:
+    with pytest.raises(SkillNotFoundError):
+        parse_ref(text)
+
+
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
     with pytest.raises(RefusedError) as caught:
         parse_ref("https://me:hunter2@example.com/r.git")
+    with pytest.raises(RefusedError):
+        parse_ref("oci://me:hunter2@example.com/r")
     assert caught.value.rule == "password-in-url"
     assert "hunter2" not in str(caught.value) + caught.value.hint
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,12 @@ from metier.cli.core.registry_argument import registry_options
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folder_named
 from metier.cli.core.terminal import Terminal, one_line
+from metier.errors import UsageError
 from metier.registry import PublishOptions, PublishReceipt, PublishResult
+
+if TYPE_CHECKING:
+    from metier.install import OciPublishResult
+    from metier.registry.client import ReleaseFinding
 
 __all__ = ["publish"]
 
@@ -21,6 +27,7 @@ __all__ = ["publish"]
 @command("skill", "publish")
 @click.argument("target", metavar="[NAME|PATH]", default=".", shell_complete=skill_names)
 @click.option("--dry-run", is_flag=True, help="Check the skill and list its files, but publish nothing.")
+@click.option("--to", metavar="OCI-REF", default="", help="Publish to a container registry: oci://HOST/REPOSITORY[:TAG].")
 @click.option("--namespace", default="", help="Namespace to publish in.  [default: the token's own]")
 @click.option("--public", "visibility", flag_value="public", default="", help="Make it visible to everyone.")
 @click.option(
@@ -31,7 +38,7 @@ __all__ = ["publish"]
 @click.option("--allow-placeholders", is_flag=True, help="Publish it although it still has text of its template.")
 @registry_options
 def publish(
-    app: App, *, target: str, dry_run: bool, namespace: str, visibility: str | None, version: str, sign: bool,
+    app: App, *, target: str, dry_run: bool, to: str, namespace: str, visibility: str | None, version: str, sign: bool,
     allow_placeholders: bool, registry: str | None, insecure_http: bool,
 ) -> Result:  # fmt: skip
     """Publish a skill to a registry. New skills are private unless you pass --public.
@@ -46,21 +53,80 @@ def publish(
         namespace=namespace, visibility=visibility or "", version=version, dry_run=dry_run,
         allow_placeholders=allow_placeholders,
     )  # fmt: skip
+    if to:
+        if namespace or visibility or sign or registry:
+            raise UsageError(
+                "--to goes to a container registry, which has no --namespace, --public, --private, --sign or --registry",
+                hint=f"metier publish {target} --to {to}",
+            )
+        return _publish_oci(app, folder, to, options, insecure=insecure_http)
     done = app.registries.publish(folder, options, registry=registry, sign=sign, insecure=insecure_http)
     data = {
         "registry": done.registry, **msgspec.to_builtins(done.receipt), "left_out": list(done.left_out),
         "links": list(done.links), "signed_by": done.signed_by,
     }  # fmt: skip
     source = registry or "r9s"
-    notes = tuple(
-        f"{one_line(path)} is a link, and links are not published; put a copy of the file there" for path in done.links
-    )
     return Result(
         data=data,
         lines=lambda terminal: _lines(done, target, source, terminal),
-        notes=notes,
+        notes=_link_notes(done.links),
         status=1 if done.is_refused else 0,
     )
+
+
+def _publish_oci(app: App, folder: str, to: str, options: PublishOptions, *, insecure: bool) -> Result:
+    import msgspec
+
+    from metier.install import OciRef, parse_ref, publish_oci
+
+    ref = parse_ref(to)
+    if not isinstance(ref, OciRef):
+        raise UsageError(f"{to!r} is not in a container registry", hint="write --to oci://HOST/REPOSITORY[:TAG]")
+    done = publish_oci(folder, ref, app.installation.access(insecure=insecure), options)
+    skill = done.skill
+    data = {
+        "ref": done.ref.text, "digest": done.ref.digest, "name": skill.name, "version": skill.version,
+        "size": len(skill.artifact.layer), "created": done.created, "dry_run": done.dry_run,
+        "files": [entry.path for entry in skill.files.list()], "left_out": list(skill.files.left_out),
+        "links": list(skill.files.links), "refused": skill.is_refused, "findings": msgspec.to_builtins(skill.findings),
+    }  # fmt: skip
+    return Result(
+        data=data,
+        lines=lambda terminal: _oci_lines(done, terminal),
+        notes=_link_notes(skill.files.links),
+        status=1 if skill.is_refused else 0,
+    )
+
+
+def _oci_lines(done: OciPublishResult, terminal: Terminal) -> Iterator[str]:
+    skill = done.skill
+    title = one_line(f"{skill.name} {skill.version}".rstrip())
+    if done.dry_run:
+        yield from (f"  {one_line(entry.path)}  {terminal.paint(str(entry.size), 'dim')}" for entry in skill.files.list())
+        yield from (terminal.paint(f"  {one_line(path)}  left out", "dim") for path in skill.files.left_out)
+    yield from map(_finding_line, skill.findings)
+    if skill.is_refused:
+        yield f"Dry run: {title} would be refused"
+        return
+    at = f"{done.ref.home}:{done.ref.tag}"
+    if not done.created:
+        yield f"{title} is already at {at} with the same files"
+    elif done.dry_run:
+        yield f"Dry run: {title} is ready to publish to {at}"
+    else:
+        yield f"{terminal.paint('Published', 'green')} {title} to {at}"
+    yield f"  digest: {done.ref.digest}"
+    if not done.dry_run:
+        yield f"  install: metier install {at}"
+
+
+def _link_notes(links: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{one_line(path)} is a link, and links are not published; put a copy of the file there" for path in links)
+
+
+def _finding_line(finding: ReleaseFinding) -> str:
+    where = f"{finding.file}:{finding.line}" if finding.line else finding.file
+    return f"{one_line(where)}: {finding.severity} {finding.rule}: {one_line(finding.message)}"
 
 
 def _lines(done: PublishResult, target: str, source: str, terminal: Terminal) -> Iterator[str]:
@@ -71,9 +137,7 @@ def _lines(done: PublishResult, target: str, source: str, terminal: Terminal) ->
             yield f"  {one_line(row.path)}  {terminal.paint(str(row.size), 'dim')}"
         for path in done.left_out:
             yield terminal.paint(f"  {one_line(path)}  left out", "dim")
-    for finding in receipt.findings:
-        where = f"{finding.file}:{finding.line}" if finding.line else finding.file
-        yield f"{one_line(where)}: {finding.severity} {finding.rule}: {one_line(finding.message)}"
+    yield from map(_finding_line, receipt.findings)
     if done.is_refused:
         yield f"Dry run: {title} would be refused"
         return

@@ -13,6 +13,7 @@ from metier.install.refs.ref_types import (
     HttpSkillFile,
     LocalName,
     LocalPath,
+    OciRef,
     Ref,
     RegistryRef,
     WellKnown,
@@ -51,15 +52,18 @@ def _dispatch(ref: Ref, job: FetchJob) -> Fetched:
             return _fetch_remote(ref, job)
 
 
-def _fetch_remote(ref: GitRef | HttpArchive | HttpSkillFile | WellKnown | RegistryRef, job: FetchJob) -> Fetched:
+def _fetch_remote(ref: GitRef | OciRef | HttpArchive | HttpSkillFile | WellKnown | RegistryRef, job: FetchJob) -> Fetched:
     # Imported here: a local folder needs neither git nor HTTP.
     from .git import fetch_git
+    from .oci import fetch_oci
     from .registry import fetch_registry
     from .web import fetch_archive, fetch_site, fetch_skill_file
 
     match ref:
         case GitRef():
             return fetch_git(ref, job)
+        case OciRef():
+            return fetch_oci(ref, job)
         case HttpArchive():
             return fetch_archive(ref, job)
         case HttpSkillFile():

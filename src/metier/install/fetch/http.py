@@ -63,9 +63,11 @@ class HttpRefusedError(RefusedError):
 
     retryable = False
 
-    def __init__(self, message: str, *, hint: str, status: int) -> None:
+    def __init__(self, message: str, *, hint: str, status: int, challenge: str = "") -> None:
         super().__init__(message, rule="http-forbidden", hint=hint)
         self.status = status
+        self.challenge = challenge
+        """WWW-Authenticate of the response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +81,13 @@ class HttpReply:
     content_type: str
     modified: float | None = None
     """Last-Modified, in seconds since 1970."""
+    location: str = ""
+    """Where an upload goes on, as an absolute URL, on the terms of a redirect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """A GET; the same over redirects and retries."""
+    """One request; the same over redirects and retries."""
 
     url: str
     headers: Headers
@@ -92,6 +96,10 @@ class _Request:
     etag: str | None
     received: Received
     accepts: frozenset[int] = frozenset({200})
+    method: str = "GET"
+    body: bytes = b""
+    for_link: bool = False
+    """Send the headers also to another origin than that of `via`."""
 
 
 @dataclass(kw_only=True)
@@ -121,6 +129,25 @@ class HttpClient:
     ) -> HttpReply:  # fmt: skip
         """Returns the body at `url`, at most `limit` bytes. `via` is the URL of the document that links to it, if any."""
         return self._persist(_Request(url=url, headers=headers, limit=limit, via=via, etag=etag, received=received))
+
+    def send(
+        self, method: str, url: str, *, accepts: frozenset[int], headers: Headers = (), body: bytes = b"",
+        via: str | None = None,
+    ) -> HttpReply:  # fmt: skip
+        """Sends a request that may change something on the server. A redirect of it is an error, unless it is a HEAD."""
+        return self._persist(
+            _Request(
+                url=url, headers=headers, limit=1 << 20, via=via, etag=None, received=lambda _done, _of: None, accepts=accepts,
+                method=method, body=body,
+            )
+        )  # fmt: skip
+
+    def get_linked(self, url: str, *, via: str, headers: Headers, limit: int) -> HttpReply:
+        """Like `get`, for headers that are meant for this URL, although the document at `via` of another origin names it."""
+        request = _Request(
+            url=url, headers=headers, limit=limit, via=via, etag=None, received=lambda _done, _of: None, for_link=True
+        )
+        return self._persist(request)
 
     def landing(self, url: str, *, headers: Headers = ()) -> str:
         """Returns the URL after redirects, whatever its status."""
@@ -163,7 +190,7 @@ class HttpClient:
         if request.via is not None:
             # The route by which that document was fetched; its name could resolve differently now.
             before = self._reached.get(origin_of(request.via)) or self._reach(_web(request.via), None)
-            headers = headers if origin_of(url) == origin_of(request.via) else ()
+            headers = headers if request.for_link or origin_of(url) == origin_of(request.via) else ()
         deadline = self.clock() + self.timeout
         for _ in range(_MOST_HOPS + 1):
             address = _web(url)
@@ -171,7 +198,7 @@ class HttpClient:
             here = self._reach(address, before)
             with self._send(address, here, headers, request, deadline) as response:
                 self._reached.setdefault(address.origin, here)
-                if response.status_code not in _REDIRECTS:
+                if response.status_code not in _REDIRECTS or request.method not in ("GET", "HEAD"):
                     return self._read(response, url, request, deadline)
                 target = _target(url, response.headers.get("location", ""))
             if origin_of(target) != origin_of(url):
@@ -214,10 +241,11 @@ class HttpClient:
         targets = here.addresses or (address.host,)
         for place, ip in enumerate(targets):
             outgoing = httpx2.Request(
-                "GET",
+                request.method,
                 httpx2.URL(address.url).copy_with(host=ip.strip("[]")),
                 headers={**sent, "Host": address.host + (f":{address.port}" if address.port else "")},
                 extensions={"sni_hostname": address.host.strip("[]"), "timeout": self._left(deadline)},
+                content=request.body or None,
             )
             try:
                 response = self._client(address, ip).send(outgoing, stream=True)
@@ -272,11 +300,11 @@ class HttpClient:
         if response.status_code == HTTPStatus.NOT_MODIFIED and request.etag:
             return HttpReply(status=304, url=url, body=b"", etag=request.etag, content_type=kind)
         if response.status_code not in request.accepts:
-            raise _failed(response.status_code, url, response.headers.get("retry-after"))
+            raise _failed(response.status_code, url, response.headers)
         said = response.headers.get("content-length", "")
         expected = int(said) if said.isdigit() else None
         body = bytearray()
-        if expected is not None and expected > request.limit:
+        if expected is not None and expected > request.limit and request.method != "HEAD":
             raise _too_large(url, request.limit)
         for part in response.iter_raw():
             body += part
@@ -288,9 +316,11 @@ class HttpClient:
                 )
             request.received(len(body), expected)
         modified = _date(response.headers.get("last-modified"))
+        place = response.headers.get("location", "")
         return HttpReply(
-            status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind, modified=modified
-        )
+            status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind, modified=modified,
+            location=_target(url, place) if place and request.method not in ("GET", "HEAD") else "",
+        )  # fmt: skip
 
 
 class _RetryLaterError(Exception):
@@ -334,14 +364,17 @@ def _target(url: str, location: str) -> str:
     return address.url
 
 
-def _failed(status: int, url: str, retry_after: str | None) -> Exception:
+def _failed(status: int, url: str, headers: Mapping[str, str]) -> Exception:
     said = f"HTTP {status} from {_shown_url(url)}"
     if status in _RETRYABLE:
-        after = _seconds(retry_after)
+        after = _seconds(headers.get("retry-after"))
         hint = f"try again in {after:.0f} seconds" if after else "try again later"
         return _RetryLaterError(HttpUnavailableError(said, hint=hint, status=status), after)
     if status in (401, 403, 407):
-        return HttpRefusedError(said, hint="give credentials: --header, or auth in [skills.sources.NAME]", status=status)
+        return HttpRefusedError(
+            said, hint="give credentials: --header, or auth in [skills.sources.NAME]", status=status,
+            challenge=headers.get("www-authenticate", ""),
+        )  # fmt: skip
     if status in (404, 410):
         return HttpNotFoundError(
             said, hint="check the address; a private resource may look missing without credentials", status=status

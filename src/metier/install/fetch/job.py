@@ -17,7 +17,7 @@ from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, digest
 from metier.errors import NotFoundError, SkillNotFoundError
 from metier.install.lock.lock_file import Origin
 from metier.install.protocols import Fetched, FetchedSkill
-from metier.install.refs.ref_types import GitRef, HttpArchive, HttpSkillFile, Ref, RegistryRef, WellKnown
+from metier.install.refs.ref_types import GitRef, HttpArchive, HttpSkillFile, OciRef, Ref, RegistryRef, WellKnown
 from metier.install.refs.source_rules import SourceRules
 from metier.values import dataclass, field, replace
 
@@ -136,7 +136,9 @@ class Access:
         if not self.headers or self.header_origin:
             return self
         from .destinations import header_origin
+        from .oci_client import api_url
 
+        urls = [api_url(url, insecure=self.insecure) if url.startswith("oci://") else url for url in urls]
         return replace(self, header_origin=header_origin(urls, untrusted_lock=self.untrusted_lock, is_typed=is_typed))
 
     def judge_age(self, skill: FetchedSkill) -> FetchedSkill:
@@ -153,6 +155,8 @@ class Access:
         """Returns the URL that a ref is fetched from; empty for what is on this disk."""
         if isinstance(ref, RegistryRef):
             return next((f"{source.url}/{ref.name}" for source in self.sources if source.name == ref.alias), "")
+        if isinstance(ref, OciRef):
+            return ref.home
         return ref.url if isinstance(ref, GitRef | HttpArchive | HttpSkillFile | WellKnown) else ""
 
 

@@ -300,6 +300,9 @@ class LockFetcher:
             home, _, name = origin.url.rpartition("/")
             alias = next((one.name for one in self.access.sources if one.url == home), "r9s")
             return RegistryRef(alias=alias, name=name, version=(origin.version if exact else "") or origin.ref or None)
+        if origin.kind == "oci":
+            at = (origin.commit if exact else "") or origin.ref or "latest"
+            return parse_ref(f"{origin.url}{'@' if at.startswith('sha256:') else ':'}{at}")
         return HttpArchive(origin.url)
 
     def _refuse_offline(self, origin: Origin) -> None:

@@ -26,7 +26,7 @@ __all__ = ["Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock",
 _VERSION = 1
 _AGAIN = "restore the file from version control, or delete it and install again"
 _HEAD = "# Written by metier; `metier skill install` restores it, `metier skill verify` checks it.\n"
-_KINDS = frozenset({"git", "http", "well-known", "registry", "path", "archive"})
+_KINDS = frozenset({"git", "http", "well-known", "registry", "oci", "path", "archive"})
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _FILE = re.compile(r"(100644|100755|120000) ([0-9a-f]{64})")
 _MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: |$)")
@@ -40,7 +40,7 @@ class Origin:
     """The source of a skill and its path there. Two skills of one name from two origins are two skills."""
 
     kind: str
-    """git, http, well-known, registry, path or archive."""
+    """git, http, well-known, registry, oci, path or archive."""
     url: str
     """Without credentials."""
     path: str = ""
@@ -48,7 +48,7 @@ class Origin:
     ref: str = ""
     """The branch, tag or version that the user asked for; empty for the default."""
     commit: str = ""
-    """The commit that the ref resolved to."""
+    """The commit, or the digest of an OCI manifest, that the ref resolved to."""
     etag: str = ""
     version: str = ""
     """The version that a registry resolved the ref to."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
 
-from metier.errors import RefusedError
+from metier.errors import RefusedError, SkillNotFoundError
 from metier.spec import SKILL_FILE
 from metier.values import dataclass, replace
 
@@ -18,6 +18,7 @@ from .ref_types import (
     GitRef,
     HttpArchive,
     HttpSkillFile,
+    OciRef,
     Ref,
     WellKnown,
     git_ref,
@@ -26,7 +27,7 @@ from .ref_types import (
     split_fragment,
     unknown_form,
 )
-from .secrets import refuse_secrets
+from .secrets import mask_secrets, refuse_secrets
 
 __all__ = ["Address", "absolute", "parse_address", "parse_without_scheme", "read_address", "read_named_address"]
 
@@ -36,6 +37,10 @@ _PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 _SEGMENT = re.compile(r"[A-Za-z0-9_.~+][A-Za-z0-9_.~+-]*")
 _GIT_PATH = re.compile(r"/[A-Za-z0-9_.~+%@=-]+(?:/[A-Za-z0-9_.~+%@=-]+)*")
 _WELL_KNOWN = re.compile(r"(?P<base>.*)/\.well-known/(?:agent-skills|skills)(?:/(?:index\.json|(?P<name>[^/]+))?)?/?")
+_OCI = re.compile(
+    r"/(?P<repository>[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
 _GITHUB_PAGES = frozenset({
     "actions", "activity", "branches", "commits", "compare", "discussions", "graphs", "issues", "labels", "milestones",
     "network", "packages", "projects", "pull", "pulls", "pulse", "releases", "security", "settings", "stargazers",
@@ -120,6 +125,8 @@ def parse_address(text: str, *, github_host: str = "github.com") -> Ref:
     forced, plain = text.lower().startswith("git+"), re.sub(r"^git\+", "", text, flags=re.IGNORECASE)
     if plain.lower().startswith("file://"):
         return _file(plain, text, forced)
+    if plain.lower().startswith("oci://") and not forced:
+        return _oci(plain, text)
     address = read_named_address(plain)
     if forced or address.scheme in ("ssh", "git"):
         return _git(address, text, forced)
@@ -153,6 +160,15 @@ def _file(plain: str, typed: str, forced: bool) -> GitRef:
     if not (forced or where.endswith(".git")) or not _GIT_PATH.fullmatch(where) or ".." in where.split("/"):
         raise unknown_form(typed)
     return GitRef(host="", url=f"file://{where}", path=inner_path(unquote(inside), typed), ref=ref, skill=skill)
+
+
+def _oci(plain: str, typed: str) -> OciRef:
+    address = read_named_address(f"https://{plain[6:]}")
+    found = _OCI.fullmatch(address.path)
+    if not found or address.query or address.fragment or address.user:
+        hint = "write oci://host/repository[:tag] or oci://host/repository@sha256:…; a repository has no upper case"
+        raise SkillNotFoundError(mask_secrets(typed), hint=hint)
+    return OciRef(host=_netloc(address), repository=found["repository"], tag=found["tag"], digest=found["digest"])
 
 
 def _git(address: Address, typed: str, forced: bool) -> GitRef:

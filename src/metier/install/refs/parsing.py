@@ -24,6 +24,7 @@ from .ref_types import (
     HttpSkillFile,
     LocalName,
     LocalPath,
+    OciRef,
     Ref,
     RegistryRef,
     WellKnown,
@@ -45,6 +46,7 @@ __all__ = [
     "HttpSkillFile",
     "LocalName",
     "LocalPath",
+    "OciRef",
     "Ref",
     "RegistryRef",
     "WellKnown",
@@ -54,7 +56,7 @@ __all__ = [
 ]
 
 _LONGEST = 2048
-_SCHEMES = ("https", "http", "ssh", "git", "file")
+_SCHEMES = ("https", "http", "ssh", "git", "file", "oci")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})+(?::[0-9]{{1,5}})?")

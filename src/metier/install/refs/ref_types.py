@@ -21,6 +21,7 @@ __all__ = [
     "HttpSkillFile",
     "LocalName",
     "LocalPath",
+    "OciRef",
     "Ref",
     "RegistryRef",
     "WellKnown",
@@ -39,6 +40,7 @@ FORMS = (
     "owner/repo/path[#ref]", "github:owner/repo[/path][@ref]", "gitlab:group/repo[//path][@ref]",
     "https://github.com/owner/repo/tree/branch/path", "git+https://host/repo.git[#ref]", "git@host:owner/repo.git",
     "https://host/skill.zip", "https://host/SKILL.md", "https://host (with /.well-known/agent-skills)",
+    "oci://host/repository[:tag or @sha256:digest]",
 )  # fmt: skip
 SHORT_FORMS = "write owner/repo, ./folder, r9s:NAME or a URL; `metier skill install --help` lists every form"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -129,6 +131,31 @@ class GitRef:
         return f"{prefix}{self.url}" + (f"//{path}" if path else "") + fragment
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OciRef:
+    """An artefact in an OCI registry, such as a container registry."""
+
+    host: str
+    """With the port, if it has one."""
+    repository: str
+    tag: str | None = None
+    digest: str | None = None
+    """`sha256:…` of a manifest. It decides where there is also a tag."""
+
+    @property
+    def home(self) -> str:
+        """The repository, without tag and digest."""
+        return f"oci://{self.host}/{self.repository}"
+
+    @property
+    def reference(self) -> str:
+        return self.digest or self.tag or "latest"
+
+    @property
+    def text(self) -> str:
+        return self.home + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
+
+
 @dataclass(frozen=True, slots=True)
 class HttpArchive:
     url: str
@@ -159,7 +186,7 @@ class WellKnown:
         return self.url + (f"#@{quote(self.skill, safe='')}" if self.skill else "")
 
 
-Ref = LocalName | LocalPath | ArchiveFile | RegistryRef | GitRef | HttpArchive | HttpSkillFile | WellKnown
+Ref = LocalName | LocalPath | ArchiveFile | RegistryRef | GitRef | OciRef | HttpArchive | HttpSkillFile | WellKnown
 
 
 def is_commit(text: str | None) -> bool:

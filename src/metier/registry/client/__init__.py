@@ -5,23 +5,31 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from metier.registry.domain.secrets import find_secrets
+    from metier.registry.oci_artifact import MANIFEST_TYPE, oci_digest
+    from metier.registry.wire import ReleaseFinding
 
     from .credentials import Logins, SigningKeyFile
     from .file_selection import SelectedFiles, select_files
     from .http_client import RegistryClient, ResponseCache, registry_url
+    from .oci_package import PackedSkill, pack_for_oci
     from .use_cases import PublishOptions, PublishResult, SearchOptions, SearchResult, publish, search
 
 __all__ = [
+    "MANIFEST_TYPE",
     "Logins",
+    "PackedSkill",
     "PublishOptions",
     "PublishResult",
     "RegistryClient",
+    "ReleaseFinding",
     "ResponseCache",
     "SearchOptions",
     "SearchResult",
     "SelectedFiles",
     "SigningKeyFile",
     "find_secrets",
+    "oci_digest",
+    "pack_for_oci",
     "publish",
     "registry_url",
     "search",
@@ -33,6 +41,9 @@ if not TYPE_CHECKING:
         __name__,
         {
             "metier.registry.domain.secrets": ("find_secrets",),
+            "metier.registry.oci_artifact": ("MANIFEST_TYPE", "oci_digest"),
+            "metier.registry.wire": ("ReleaseFinding",),
+            "metier.registry.client.oci_package": ("PackedSkill", "pack_for_oci"),
             "metier.registry.client.credentials": ("Logins", "SigningKeyFile"),
             "metier.registry.client.file_selection": ("SelectedFiles", "select_files"),
             "metier.registry.client.http_client": ("RegistryClient", "ResponseCache", "registry_url"),

@@ -19,7 +19,7 @@ from metier.values import dataclass
 from .file_selection import SelectedFiles, select_files
 from .http_client import Json, RegistryClient
 
-__all__ = ["PublishOptions", "PublishResult", "SearchOptions", "SearchResult", "publish", "search"]
+__all__ = ["PublishOptions", "PublishResult", "SearchOptions", "SearchResult", "check_files", "publish", "search"]
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ def publish(
     """
     options = options or PublishOptions()
     files = select_files(folder)
-    _check_files(files, os.path.basename(os.path.abspath(folder)), allow_placeholders=options.allow_placeholders)
+    check_files(files, os.path.basename(os.path.abspath(folder)), allow_placeholders=options.allow_placeholders)
     response = client.publish(
         pack(files),
         dry_run=options.dry_run,
@@ -103,7 +103,8 @@ def publish(
     return PublishResult(registry=client.url, receipt=receipt, left_out=files.left_out, links=files.links, signed_by=signer)
 
 
-def _check_files(files: SelectedFiles, name: str, *, allow_placeholders: bool) -> None:
+def check_files(files: SelectedFiles, name: str, *, allow_placeholders: bool) -> None:
+    """Raises InvalidSkillError if a file contains a secret, or text of the template that the skill was created from."""
     leaked = list(find_secrets(files))
     if leaked:
         raise InvalidSkillError(

@@ -34,7 +34,7 @@ from .records import PackageKind, ScanStatus
 from .search_terms import document_terms, spelling_words
 from .secrets import find_secrets
 
-__all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", "findings_from", "scan_archive"]
+__all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", "findings_from", "scan_archive", "scan_release"]
 
 AGENT_FILE = "agent.toml"
 TOLERATED = frozenset({"SK141", "SK150", "SK160"})
@@ -129,6 +129,15 @@ def admit(data: bytes, kind: PackageKind, scanner: ReleaseScanner | None = None,
         spellings=spelling_words(head.name, " ".join(head.tags), head.description),
         is_refused=blocked or any(problem.severity is Severity.ERROR for problem in problems),
     )
+
+
+def scan_release(files: Files, *, name: str) -> ReleaseScan:
+    """The scanner that metier comes with."""
+    # Imported here: a process that only reads releases needs none of its rules.
+    from metier.scan import scan
+
+    report = scan(files, folder=name)
+    return ReleaseScan(ScanStatus(report.verdict.value), tuple(report.report))
 
 
 def scan_archive(scanner: ReleaseScanner, data: bytes, name: str) -> ReleaseScan:

@@ -23,12 +23,12 @@ from .records import Millis, Package, PackageKind, PackageVisibility, Release, R
 from .search_terms import is_one_slip
 from .turns import UploadTurns
 
-__all__ = ["RESERVED", "Admit", "PublishOutcome", "PublishRequest", "Publisher", "findings_of"]
+__all__ = ["RESERVED", "Admit", "PublishOutcome", "PublishRequest", "Publisher", "findings_of", "report_of"]
 
 RESERVED = frozenset("""
     account admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new openapi
     owner owners publish readyz registry reports robots-txt search security settings skill skills static t tokens
-    trending well-known
+    trending v2 well-known
 """.split())  # noqa: SIM905  # fmt: skip
 """Names of pages, which cannot be namespaces."""
 _POPULAR = 100
@@ -102,7 +102,7 @@ class Publisher:
             if options.dry_run:
                 return PublishOutcome(admitted, None, None, created=False, dry_run=True)
             raise InvalidSkillError(
-                f"{admitted.name} cannot be published", report=_report(admitted.findings), hint="fix the findings"
+                f"{admitted.name} cannot be published", report=report_of(admitted.findings), hint="fix the findings"
             )
         draft = self._draft(caller, namespace, admitted, options)
         if options.dry_run:
@@ -167,7 +167,7 @@ def findings_of(release: Release) -> list[ReleaseFinding]:
     return msgspec.json.decode(release.findings, type=list[ReleaseFinding])
 
 
-def _report(findings: tuple[ReleaseFinding, ...]) -> Report:
+def report_of(findings: tuple[ReleaseFinding, ...]) -> Report:
     return Report.of(
         Problem(
             code=each.rule,

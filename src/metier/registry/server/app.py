@@ -24,7 +24,7 @@ from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry, ServerOptions, now_millis, open_registry
 from metier.registry.workers import Workers
 
-from . import accounts, clawhub, discovery, error_responses, operations
+from . import accounts, clawhub, discovery, error_responses, oci, operations
 from .authentication import authenticate, bearer_token, redacted_path
 from .background_jobs import run_background_jobs
 from .client_address import TrustedProxies, limit_key
@@ -60,6 +60,7 @@ def create_app(
         *accounts.ROUTES,
         *discovery.ROUTES,
         *clawhub.ROUTES,
+        *oci.ROUTES,
         *operations.ROUTES,
         *web.ROUTES,
     )
@@ -173,7 +174,10 @@ class RegistryApp:
         headers = dict(request.scope["headers"])
         check_request(request.scope, headers)
         address = self.proxies.client(request.scope)
-        token = bearer_token(headers, request.params)
+        token = ""
+        if route.kind == "oci":
+            token = oci.login_token(headers.get(b"authorization", b"").decode("latin-1"))
+        token = token or bearer_token(headers, request.params)
         try:
             request.caller = await authenticate(request, token, address=address)
         except UnauthenticatedError:
@@ -199,6 +203,8 @@ class RegistryApp:
             return web.render_error(request, error)
         if (route and route.kind == "plain") or request.scope["path"].startswith("/api/v1"):
             return error_responses.plain_response(error)
+        if route and route.kind == "oci":
+            return error_responses.oci_response(error)
         return error_responses.problem_response(error)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from metier.errors import (
     AmbiguousError,
     ConflictError,
@@ -20,7 +22,15 @@ from metier.registry.wire import ProblemDetails, ReleaseFinding
 
 from .responses import Headers, HttpResponse, json_response, text_response
 
-__all__ = ["MethodNotAllowedError", "TooLargeError", "TooManyRequestsError", "plain_response", "problem_response", "status_of"]
+__all__ = [
+    "MethodNotAllowedError",
+    "TooLargeError",
+    "TooManyRequestsError",
+    "oci_response",
+    "plain_response",
+    "problem_response",
+    "status_of",
+]
 
 _DOCS = "/docs#problem-"
 _RETRY_SECONDS = 5
@@ -97,6 +107,17 @@ def plain_response(error: MetierError) -> HttpResponse:
     # The ClawHub client recognises a missing skill by this prefix.
     text = f"HTTP {status}: {error}"
     return text_response(f"{text}. {error.hint}" if error.hint else text, status=status, headers=_headers(error))
+
+
+def oci_response(error: MetierError) -> HttpResponse:
+    """Returns an error as the OCI distribution specification has it. Its clients log in with a user name and a password."""
+    status, _ = status_of(error)
+    code = {401: "UNAUTHORIZED", 403: "DENIED", 404: "NAME_UNKNOWN", 429: "TOOMANYREQUESTS"}.get(status, "UNSUPPORTED")
+    headers = dict(_headers(error))
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers[b"www-authenticate"] = b'Basic realm="metier"'
+    body = {"errors": [{"code": code, "message": str(error), "detail": error.hint}]}
+    return json_response(body, status=status, headers=tuple(headers.items()))
 
 
 def _headers(error: MetierError) -> Headers:

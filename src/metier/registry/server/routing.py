@@ -47,7 +47,7 @@ class Route:
     rate: str = "read"
     """The rate limit that applies: `read`, `download` or `write`; empty for none."""
     kind: str = "api"
-    """The format of its errors: `api` (problem JSON), `plain` (text) or `page` (HTML)."""
+    """The format of its errors: `api` (problem JSON), `plain` (text), `oci` (its JSON) or `page` (HTML)."""
     response_type: Any = None  # Any: a type, for the OpenAPI description
     body: Any = None
     query: tuple[QueryParameter, ...] = ()

@@ -14,12 +14,9 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from metier.registry.domain.admission import ReleaseScan, ReleaseScanner
-from metier.registry.domain.records import ScanStatus
+from metier.registry.domain.admission import ReleaseScanner, scan_release
 from metier.registry.domain.registry import ServerOptions, open_registry
 from metier.registry.store.server_lock import hold_for_server
-from metier.scan import scan
-from metier.spec import Files
 from metier.values import dataclass, replace
 
 from .app import RegistryApp, create_app
@@ -94,11 +91,6 @@ def release_scanner(options: ServerOptions) -> ReleaseScanner:
     module, _, name = options.scanner.partition(":")
     scanner: ReleaseScanner = getattr(import_module(module), name) if module else scan_release
     return scanner
-
-
-def scan_release(files: Files, *, name: str) -> ReleaseScan:
-    report = scan(files, folder=name)
-    return ReleaseScan(ScanStatus(report.verdict.value), tuple(report.report))
 
 
 async def _prepare(options: ServerOptions) -> str | None:
