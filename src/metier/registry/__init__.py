@@ -28,18 +28,29 @@ if TYPE_CHECKING:
         PackageFilters,
         PackageVisibility,
         RegistryToken,
+        RegistryUser,
         Release,
         ReleaseDraft,
         Signature,
         SigningKey,
         Sort,
     )
-    from .domain.registry import Registry, RequestRates, ServerOptions, Site, open_registry
+    from .domain.registry import OidcOptions, Registry, RequestRates, ServerOptions, Site, open_registry
     from .domain.search_terms import document_terms, plain_words
+    from .domain.tokens import check_scopes
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
     from .health import RegistryCheck, check_registry
     from .location import RegistryLocation
-    from .maintenance import GarbageResult, collect_garbage, create_token, list_tokens, revoke_token, statistics
+    from .maintenance import (
+        GarbageResult,
+        collect_garbage,
+        create_token,
+        list_tokens,
+        list_users,
+        revoke_token,
+        set_user_disabled,
+        statistics,
+    )
     from .server import create_app
     from .wire import AbuseReport, PublishReceipt, SkillPage, SkillSummary, TokenRow
 
@@ -64,14 +75,16 @@ _EXPORTS = {
         "PackageFilters",
         "PackageVisibility",
         "RegistryToken",
+        "RegistryUser",
         "Release",
         "ReleaseDraft",
         "Signature",
         "SigningKey",
         "Sort",
     ),
-    "metier.registry.domain.registry": ("Registry", "RequestRates", "ServerOptions", "Site", "open_registry"),
+    "metier.registry.domain.registry": ("OidcOptions", "Registry", "RequestRates", "ServerOptions", "Site", "open_registry"),
     "metier.registry.domain.search_terms": ("document_terms", "plain_words"),
+    "metier.registry.domain.tokens": ("check_scopes",),
     "metier.registry.ed25519": (
         "key_id",
         "new_signing_key",
@@ -87,7 +100,9 @@ _EXPORTS = {
         "collect_garbage",
         "create_token",
         "list_tokens",
+        "list_users",
         "revoke_token",
+        "set_user_disabled",
         "statistics",
     ),
     "metier.registry.server": ("create_app",),
@@ -101,6 +116,7 @@ __all__ = [
     "Caller",
     "CopyResult",
     "GarbageResult",
+    "OidcOptions",
     "Package",
     "PackageFilters",
     "PackageVisibility",
@@ -114,6 +130,7 @@ __all__ = [
     "RegistryLocation",
     "RegistryStore",
     "RegistryToken",
+    "RegistryUser",
     "Release",
     "ReleaseDraft",
     "RequestRates",
@@ -129,12 +146,14 @@ __all__ = [
     "TokenRow",
     "backup",
     "check_registry",
+    "check_scopes",
     "collect_garbage",
     "create_app",
     "create_token",
     "document_terms",
     "key_id",
     "list_tokens",
+    "list_users",
     "migrate",
     "new_signing_key",
     "open_registry",
@@ -146,6 +165,7 @@ __all__ = [
     "restore",
     "revoke_token",
     "search",
+    "set_user_disabled",
     "sign_statement",
     "statistics",
     "verify_signature",

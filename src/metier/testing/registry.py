@@ -1,4 +1,4 @@
-"""Conformance suites for the stores of a registry: rows and blobs."""
+"""Conformance suite for the rows of a registry."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from metier.errors import ConflictError, MetierError, NotFoundError, RefusedError
 from metier.registry import (
     AbuseReport,
     AuditEvent,
-    BlobStore,
     PackageFilters,
     RegistryStore,
     RegistryToken,
+    RegistryUser,
     ReleaseDraft,
     Signature,
     SigningKey,
@@ -27,7 +29,7 @@ from metier.registry import (
 
 from .fakes import run_now
 
-__all__ = ["BlobStoreConformance", "RegistryStoreConformance", "draft"]
+__all__ = ["RegistryStoreConformance", "draft"]
 
 DAY = "2026-01-01"
 ALL = PackageFilters(readable_namespaces=None)
@@ -50,6 +52,12 @@ def draft(name: str, version: str | None = "1.0.0", **fields: Any) -> ReleaseDra
 
 def event(action: str = "test", at: int = 2_000) -> AuditEvent:
     return AuditEvent(at, "ann", action, "skill:x")
+
+
+def _token(holder: str, **fields: Any) -> RegistryToken:  # Any: fields of RegistryToken
+    return RegistryToken(
+        id=0, prefix="mtr_ab", holder=holder, scopes=("read",), note="", created=1, expires=None, revoked=None, **fields
+    )  # fmt: skip
 
 
 async def _raises(kind: type[MetierError], work: Awaitable[object]) -> None:
@@ -405,6 +413,37 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
+    def test_the_tokens_of_a_user_end_with_them(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            wanted = RegistryUser(id=0, issuer="https://id.example", subject="7", name="ann", email="a@example.com",
+                                  scopes=("read",), created=1, signed_in=1, disabled=None)  # fmt: skip
+            ann = await store.add_user(wanted, event=event())
+            assert ann is not None
+            assert await store.add_user(replace(wanted, subject="8"), event=event()) is None, "the name is taken"
+            assert await store.user("https://id.example", "7") == ann == await store.find_user("ann")
+            assert await store.user("https://id.example", "8") is None
+            mine = _token("ann", user_id=ann.id)
+            first, over = (
+                await store.add_token(mine, "h1", event=event()),
+                await store.add_token(replace(mine, prefix="sso_ab", expires=5), "h2", event=event()),
+            )
+            other = await store.add_token(_token("acme"), "h3", event=event())
+            assert first is not None and over is not None and other is not None
+            assert await store.add_user(replace(wanted, subject="9", name="acme"), event=event()) is None, "a holder"
+            changed = replace(ann, email="b@example.com", scopes=("read", "yank"), signed_in=9)
+            await store.update_user(changed, revoked=[], event=event(at=9))
+            assert await store.users() == [changed]
+            assert (await store.user_tokens(ann.id), await store.token("h2")) == ([first], None)
+            assert await store.set_user_disabled(ann.id, disabled=True, event=event(at=11)) == 1
+            assert await store.set_user_disabled(ann.id, disabled=True, event=event(at=12)) is None
+            ended, kept = await store.token("h1"), await store.token("h3")
+            assert ended is not None and ended.revoked == 11 and kept == other
+            await _raises(ConflictError, store.add_token(mine, "h4", event=event()))
+            assert await store.set_user_disabled(ann.id, disabled=False, event=event()) == 0
+            assert await store.user_tokens(ann.id) == []
+
+        self._with(tmp_path, body)
+
     def test_keys_and_signatures_are_kept(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             key = await store.add_key(SigningKey(0, "acme", "k1", "cHVi", "ann", 1, None), event=event())
@@ -521,74 +560,3 @@ class RegistryStoreConformance:
             await store.ping()
 
         self._with(tmp_path, body)
-
-
-class BlobStoreConformance:
-    """Subclass it, say how yours are opened, and let pytest collect it."""
-
-    def opened(self, folder: Path) -> AbstractAsyncContextManager[BlobStore]:
-        """Empty, and closed at the end of the block."""
-        raise NotImplementedError
-
-    def _with(self, folder: Path, body: Callable[[BlobStore], Awaitable[None]]) -> None:
-        async def run() -> None:
-            async with self.opened(folder) as blobs:
-                await body(blobs)
-
-        run_now(run())
-
-    def test_bytes_are_read_back_by_their_hash(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            for data in (b"", b"\x00\xff" * 10, bytes(3_000_000)):
-                name = hashlib.sha256(data).hexdigest()
-                assert not await blobs.has(name)
-                await blobs.put(name, data)
-                await blobs.put(name, data)
-                assert await blobs.has(name)
-                assert await blobs.get(name) == data
-                pieces = [piece async for piece in blobs.chunks(name)]
-                assert b"".join(pieces) == data
-                assert max(map(len, pieces)) <= 1_000_000
-
-        self._with(tmp_path, body)
-
-    def test_bytes_under_a_wrong_name_are_not_taken(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            try:
-                await blobs.put("0" * 64, b"x")
-            except ValueError:
-                assert not await blobs.has("0" * 64)
-                return
-            raise AssertionError("a name is a promise about bytes")
-
-        self._with(tmp_path, body)
-
-    def test_a_missing_item_is_not_found(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            assert await _is_missing(blobs, "0" * 64)
-            await blobs.delete("0" * 64)
-            await blobs.ping()
-
-        self._with(tmp_path, body)
-
-    def test_all_are_listed_and_can_be_deleted(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            names = sorted(hashlib.sha256(bytes([n])).hexdigest() for n in range(5))
-            for n in range(5):
-                await blobs.put(hashlib.sha256(bytes([n])).hexdigest(), bytes([n]))
-            listed = [row async for row in blobs.names()]
-            assert sorted(name for name, _, _ in listed) == names
-            assert all(written > 1_600_000_000_000 and size == 1 for _, written, size in listed)
-            await blobs.delete(names[0])
-            assert sorted([name async for name, _, _ in blobs.names()]) == names[1:]
-            assert await _is_missing(blobs, names[0])
-
-        self._with(tmp_path, body)
-
-
-async def _is_missing(blobs: BlobStore, name: str) -> bool:
-    try:
-        await blobs.get(name)
-    except NotFoundError:
-        return True
-    return False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metier.archive import pack, unpack
-from metier.registry import ServerOptions, create_app
+from metier.registry import AuditEvent, RegistryUser, ServerOptions, create_app
 from metier.registry.ed25519 import key_id, new_signing_key, release_statement, sign_statement
 from metier.spec import MemoryFiles
 from registry.builders import Site, archive, site
@@ -57,7 +57,19 @@ class Stage:
 
     def state(self) -> list[Any]:
         """All rows that a request can change, except the audit log and reports, which are open to all."""
-        tables = ("package", "owner", "release", "tag", "offer", "signature", "token", "signing_key", "upload", "session")
+        tables = (
+            "package",
+            "owner",
+            "release",
+            "tag",
+            "offer",
+            "signature",
+            "token",
+            "signing_key",
+            "upload",
+            "session",
+            "registry_user",
+        )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
         # Only jobs of this package: the registry does the jobs of earlier ones meanwhile.
         queries.append(f"select subject from job where subject = '{self.kind}:{self.name}@1.0.0'")
@@ -137,6 +149,15 @@ def a_report(stage: Stage) -> dict[str, Any]:
     return {"id": number, "data": {"report": number, "state": "rejected"}}
 
 
+def a_user(stage: Stage) -> dict[str, Any]:
+    user = RegistryUser(
+        id=0, issuer="https://id.example", subject=stage.name, name=f"user-{stage.number}", email="", scopes=("read",),
+        created=1, signed_in=1, disabled=None,
+    )  # fmt: skip
+    stage.here.call(stage.here.registry.store.add_user, user, event=AuditEvent(1, "test", "user-create", "user:x"))
+    return {"data": {"name": user.name, "action": "disable"}}
+
+
 def a_ticket(stage: Stage) -> dict[str, Any]:
     asked = stage.here.post("/api/v1/skills/-/upload-url", token=stage.token, json=FILE)
     return {"ticket": asked.json()["uploadTicket"] if asked.status_code == 200 else "x", "content": TEXT}
@@ -198,6 +219,7 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ),
     ("POST", "/account/revoke"): (TOKENS, another_token_of_the_holder),
     ("POST", "/admin/reports"): (ADMIN, a_report),
+    ("POST", "/admin/users"): (ADMIN, a_user),
     ("POST", "/admin/quarantine"): (ADMIN, lambda stage: {"data": {"name": stage.name, "reason": "x"}}),
     ("POST", "/admin/release"): (ADMIN, lambda stage: {**a_quarantine(stage), "data": {"name": stage.name}}),
 }  # fmt: skip

@@ -31,6 +31,8 @@ PAGES = {
     "/skill/{name}/diff": [f"/skill/{NAME}/diff?from=1.0.0&to=1.1.0"],
     "/skill/{name}/security": [f"/skill/{NAME}/security"],
     "/login": ["/login"],
+    "/login/sso": [],
+    "/login/callback": ["/login/callback"],
     "/publish": ["/publish"],
     "/account": ["/account"],
     "/admin": ["/admin"],

@@ -17,6 +17,7 @@ from .records import (
     Package,
     PackageFilters,
     RegistryToken,
+    RegistryUser,
     Release,
     ReleaseDraft,
     Signature,
@@ -36,6 +37,7 @@ __all__ = [
     "RegistryStore",
     "SearchStore",
     "UploadStore",
+    "UserStore",
     "nothing",
 ]
 
@@ -195,6 +197,27 @@ class AccountStore(Protocol):
         """Returns a setting; stores the default if there is none."""
 
 
+class UserStore(Protocol):
+    async def user(self, issuer: str, subject: str) -> RegistryUser | None: ...
+
+    async def users(self, *, after: str = "", limit: int = 100) -> list[RegistryUser]:
+        """Returns users by name."""
+
+    async def find_user(self, name: str) -> RegistryUser | None: ...
+
+    async def add_user(self, user: RegistryUser, *, event: AuditEvent) -> RegistryUser | None:
+        """Returns None if the name is a user, the holder of a token or a namespace already."""
+
+    async def update_user(self, user: RegistryUser, *, revoked: Sequence[int], event: AuditEvent) -> None:
+        """Stores email, scopes and the time of a sign-in, revokes these tokens, and deletes sign-ins that are over."""
+
+    async def set_user_disabled(self, user: int, *, disabled: bool, event: AuditEvent) -> int | None:
+        """Disabling revokes all tokens of the user. Returns their number, or None if nothing changed."""
+
+    async def user_tokens(self, user: int) -> list[RegistryToken]:
+        """Returns the tokens of a user that are not revoked."""
+
+
 class PageSessionStore(Protocol):
     """Sessions of the pages, by the hash of their text."""
 
@@ -250,7 +273,8 @@ class JobStore(Protocol):
 
 
 class RegistryStore(
-    PackageStore, SearchStore, ModerationStore, AccountStore, PageSessionStore, UploadStore, DownloadStore, JobStore, Protocol
+    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, PageSessionStore, UploadStore, DownloadStore, JobStore,
+    Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

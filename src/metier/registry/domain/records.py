@@ -19,6 +19,7 @@ __all__ = [
     "PackageStatus",
     "PackageVisibility",
     "RegistryToken",
+    "RegistryUser",
     "Release",
     "ReleaseDraft",
     "ScanStatus",
@@ -185,6 +186,26 @@ class RegistryToken(Struct, frozen=True, kw_only=True):
     revoked: Millis | None
     parent: int | None = None
     """The token that created this one."""
+    user_id: int | None = None
+    """The user that it belongs to; it is revoked with them."""
+    used: Millis | None = None
+    """The hour in which it was last used."""
+
+
+class RegistryUser(Struct, frozen=True, kw_only=True):
+    """A person who signs in. Issuer and subject identify them; name and email are for display and may be reused elsewhere."""
+
+    id: int
+    issuer: str
+    subject: str
+    name: str
+    """Their namespace, which never changes."""
+    email: str
+    scopes: tuple[str, ...]
+    """Those of the last sign-in."""
+    created: Millis
+    signed_in: Millis | None
+    disabled: Millis | None
 
 
 class SigningKey(Struct, frozen=True):

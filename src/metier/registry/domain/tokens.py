@@ -9,6 +9,9 @@ import hashlib
 import re
 import secrets
 import zlib
+from collections.abc import Iterable
+
+from msgspec.structs import replace
 
 from metier.errors import RefusedError
 from metier.spec import is_name
@@ -17,9 +20,20 @@ from .access import Caller, UnauthenticatedError
 from .protocols import AccountStore
 from .records import AuditEvent, Millis, RegistryToken
 
-__all__ = ["Tokens", "hash_secret", "is_token_text", "new_token_text", "token_prefix"]
+__all__ = [
+    "Tokens",
+    "check_scopes",
+    "covers",
+    "hash_secret",
+    "is_sign_in",
+    "is_token_text",
+    "new_token_text",
+    "sign_in_prefix",
+    "token_prefix",
+]
 
 _PREFIX = "mtr_"
+_SIGN_IN = "sso_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|metrics|admin")
 _PREFIX_LENGTH = len(_PREFIX) + 6
@@ -45,6 +59,25 @@ def token_prefix(text: str) -> str:
 def hash_secret(text: str) -> str:
     # A fast hash is enough: 256 random bits cannot be guessed.
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sign_in_prefix() -> str:
+    """Returns the prefix of a token that stands for a sign-in. It has no text."""
+    return f"{_SIGN_IN}{secrets.token_hex(3)}"
+
+
+def is_sign_in(token: RegistryToken) -> bool:
+    return token.prefix.startswith(_SIGN_IN)
+
+
+def check_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
+    """Returns the scopes, each once. Raises RefusedError for one that does not exist."""
+    wanted = tuple(dict.fromkeys(scopes))
+    for scope in wanted:
+        if not _SCOPE.fullmatch(scope):
+            raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
+                          hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens, metrics or admin")  # fmt: skip
+    return wanted
 
 
 class Tokens:
@@ -85,22 +118,20 @@ class Tokens:
         now: Millis,
     ) -> tuple[str, RegistryToken]:
         """Returns the text of a new token and its record. It expires no later than the caller's own token."""
-        wanted = tuple(dict.fromkeys(scopes))
-        for scope in wanted:
-            if not _SCOPE.fullmatch(scope):
-                raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
-                              hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens, metrics or admin")  # fmt: skip
+        wanted = check_scopes(scopes)
         if not wanted or not is_name(holder):
             raise RefusedError(f"a token needs a scope and a valid holder, not {holder[:80]!r}", rule="scope",
                           hint="for example the holder acme and the scope publish:acme")  # fmt: skip
         caller.require(caller.manages_tokens, "create tokens", scope="tokens")
-        own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
+        own = holder == caller.name and all(covers(caller, scope) for scope in wanted)
         caller.require(caller.is_admin or own, "create a token for another holder or with more scopes", scope="admin")
-        parent = caller.token if caller.token and caller.token.id else None
+        parent = caller.token if caller.token and caller.token.id and not is_sign_in(caller.token) else None
         if parent and parent.expires is not None:
             expires = min(parent.expires, expires or parent.expires)
         text = new_token_text()
         row = _row(text, holder=holder, scopes=wanted, note=note[:200], now=now, expires=expires, parent=parent)
+        # Also the children of a user's token belong to the user.
+        row = replace(row, user_id=caller.token.user_id if caller.token else None)
         event = caller.event(now, "token-create", f"token:{row.prefix}", f"{holder}: {' '.join(wanted)}")
         made = await self._accounts.add_token(row, hash_secret(text), event=event)
         if made is None:
@@ -120,12 +151,12 @@ class Tokens:
         if row is None:
             return 0
         own = caller.token is not None and row.id == caller.token.id
-        allowed = own or caller.is_admin or all(_covers(caller, scope) for scope in row.scopes)
+        allowed = own or caller.is_admin or all(covers(caller, scope) for scope in row.scopes)
         caller.require(allowed, "revoke a token with more scopes", scope="admin")
         return await self._accounts.revoke_token(token, event=caller.event(now, "token-revoke", f"token:{row.prefix}"))
 
 
-def _covers(caller: Caller, scope: str) -> bool:
+def covers(caller: Caller, scope: str) -> bool:
     """Returns whether the caller has at least this scope."""
     kind, _, namespace = scope.partition(":")
     if kind == "publish":

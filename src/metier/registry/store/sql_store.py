@@ -18,12 +18,13 @@ from .search import SearchRows
 from .sessions import PageSessionRows
 from .spellings import SpellingRows
 from .sqlite import SqliteEngine
+from .users import UserRows
 
 __all__ = ["SqlStore", "open_engine", "open_store"]
 
 
 class SqlStore(
-    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, PageSessionRows, DownloadRows, JobRows
+    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, PageSessionRows, DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -18,11 +18,12 @@ from metier.registry.server.routing import RegistryRequest
 from metier.registry.server.uploads import read_form, receive_archive
 from metier.registry.wire import AbuseReport, PublishReceipt
 
-from .templates import redirect, render_page, with_status
+from .sign_in import logout_page, start_session
+from .templates import local_path, redirect, render_page, with_status
 
 __all__ = [
     "account", "admin", "create_token", "log_in", "log_out", "login_form", "publish", "publish_form", "quarantine",
-    "release_quarantined", "report", "resolve_report", "revoke_token", "unyank", "yank",
+    "release_quarantined", "report", "resolve_report", "revoke_token", "set_user", "unyank", "yank",
 ]  # fmt: skip
 
 _DAY_MS = 86_400_000
@@ -30,7 +31,7 @@ _PAGE = 50
 
 
 async def login_form(request: RegistryRequest) -> HttpResponse:
-    return render_page(request, "login.html", error="", next=_local_path(request.query_params.get("next", "")))
+    return _login_page(request, next=local_path(request.query_params.get("next", "")))
 
 
 async def log_in(request: RegistryRequest) -> ASGIApp:
@@ -38,26 +39,28 @@ async def log_in(request: RegistryRequest) -> ASGIApp:
     check_origin(request)
     registry, address = request.registry, request.caller.address
     form = await read_form(request)
-    text, target = form.get("token", ""), _local_path(form.get("next", ""))
+    text, target = form.get("token", ""), local_path(form.get("next", ""))
     try:
         if not text:
             raise UnauthenticatedError("no token", hint="enter a token")
         caller = await registry.tokens.authenticate(text, address=address, now=registry.clock())
     except UnauthenticatedError as error:
         await registry.failed_logins.record(text, address=address, error=error)
-        return with_status(render_page(request, "login.html", error=f"{error}; {error.hint}", next=target), error)
-    await registry.sessions.end(request.caller, session_texts(request.scope, request.base), now=registry.clock())
-    session, seconds = await registry.sessions.start(caller, now=registry.clock())
-    response = RedirectResponse(target or "/account", status_code=303)
-    response.set_cookie(
-        cookie_name(request.base), session, max_age=seconds, path="/", httponly=True, samesite="lax", secure=_is_secure(request)
-    )
-    return response
+        return with_status(_login_page(request, error=f"{error}; {error.hint}", next=target), error)
+    return await start_session(request, caller, target)
+
+
+def _login_page(request: RegistryRequest, *, next: str, error: str = "") -> HttpResponse:  # noqa: A002  (a field of the form)
+    return render_page(request, "login.html", error=error, next=next, has_sso=request.registry.provider is not None)
 
 
 async def log_out(request: RegistryRequest) -> ASGIApp:
     texts = session_texts(request.scope, request.base)
     await request.registry.sessions.end(request.caller, texts, now=request.registry.clock())
+    page = await logout_page(request)
+    if page is not None:
+        # The cookie stays: its session is over, and a new one replaces it.
+        return page
     response = RedirectResponse("/", status_code=303)
     response.delete_cookie(cookie_name(request.base), path="/", httponly=True, samesite="lax", secure=_is_secure(request))
     return response
@@ -182,10 +185,19 @@ async def admin(request: RegistryRequest) -> HttpResponse:
     reports = await moderation.reports(request.caller, before=_number(request, "reports"), anonymous=False)
     anonymous = await moderation.reports(request.caller, before=_number(request, "anonymous"), anonymous=True)
     quarantined = await moderation.quarantined(request.caller)
+    users = await request.registry.users.list(request.caller, after=request.query_params.get("users", ""))
     return render_page(
-        request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined,
+        request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined, users=users,
         older=events[-1][0] if len(events) >= _PAGE else None, page=_PAGE,
     )  # fmt: skip
+
+
+async def set_user(request: RegistryRequest) -> ASGIApp:
+    form = await read_form(request)
+    disabled = form.get("action", "disable") != "enable"
+    registry = request.registry
+    await registry.users.set_disabled(request.caller, form.get("name", ""), disabled=disabled, now=registry.clock())
+    return redirect("/admin")
 
 
 async def resolve_report(request: RegistryRequest) -> ASGIApp:
@@ -218,9 +230,3 @@ def _number(request: RegistryRequest, name: str) -> int | None:
 
 def _require_token(request: RegistryRequest, action: str) -> None:
     request.caller.require(True, action, scope="publish:NAMESPACE")
-
-
-def _local_path(target: str) -> str:
-    """Returns the path, or an empty text for anything that a browser could read as another host."""
-    is_local = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable() and "\\" not in target
-    return target if is_local else ""
