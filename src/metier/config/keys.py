@@ -158,6 +158,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="registry.logo", kind=SettingKind.TEXT, default="", text="an SVG or PNG file of at most 256 KiB instead of metier's icon"),
         SettingKey(name="registry.log", kind=SettingKind.TEXT, default="errors", text="its log on stderr: errors, or every request too as text or json"),
         SettingKey(name="registry.public_metrics", kind=SettingKind.BOOLEAN, default=False, text="answer /metrics without a token"),
+        SettingKey(name="registry.token_days", kind=SettingKind.NUMBER, default=0, least=0, text="days until a new token expires, unless its creator chooses; 0 for never"),
         SettingKey(name="registry.oidc.issuer", kind=SettingKind.TEXT, default="", text="single sign-on: the address of the OpenID provider; empty for none"),
         SettingKey(name="registry.oidc.client_id", kind=SettingKind.TEXT, default="", text="the registry's name at the provider"),
         SettingKey(name="registry.oidc.client_secret", kind=SettingKind.TEXT, default="", text="its secret there, best by the environment variable; empty for a public client"),

@@ -403,6 +403,9 @@ class RegistryStoreConformance:
             assert first is not None
             assert await store.add_token(wanted, "h2", event=event(), first=True) is None
             assert await store.token("h1") == first
+            await store.mark_used([(first.id, 6), (first.id + 1, 6)])
+            await store.mark_used([(first.id, 5)])
+            assert await store.token("h1") == replace(first, used=6)
             assert (first.scopes, first.expires) == (("read", "publish:acme"), 5)
             assert await store.revoke_token(first.id, event=event(at=7))
             assert not await store.revoke_token(first.id, event=event())

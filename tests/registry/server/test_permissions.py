@@ -64,13 +64,14 @@ class Stage:
             "tag",
             "offer",
             "signature",
-            "token",
             "signing_key",
             "upload",
             "session",
             "registry_user",
         )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
+        # Not the time of its last use, which every request changes.
+        queries.append("select id, hashed, scopes, expires, revoked from token order by id")
         # Only jobs of this package: the registry does the jobs of earlier ones meanwhile.
         queries.append(f"select subject from job where subject = '{self.kind}:{self.name}@1.0.0'")
         return [self.here.call(self.here.registry.store.engine.rows, query) for query in queries]

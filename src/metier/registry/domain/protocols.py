@@ -180,6 +180,9 @@ class AccountStore(Protocol):
     async def revoke_token(self, token: int, *, event: AuditEvent) -> int:
         """Revokes a token and all tokens created with it. Returns the number of revoked tokens."""
 
+    async def mark_used(self, uses: Sequence[tuple[int, Millis]]) -> None:
+        """Stores the last use of tokens. It may be lost in a power failure."""
+
     async def keys(self, namespace: str) -> list[SigningKey]: ...
 
     async def add_key(self, key: SigningKey, *, event: AuditEvent) -> SigningKey: ...

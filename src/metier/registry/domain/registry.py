@@ -156,6 +156,8 @@ class ServerOptions:
     public_metrics: bool = False
     """Answer /metrics without a token."""
     oidc: OidcOptions | None = None
+    token_days: int = 0
+    """Days until a new token expires, unless its creator chooses; 0 means never."""
     metrics_folder: str = ""
     """The folder in which the workers of one server save their counters; empty for a single worker."""
 
@@ -190,6 +192,7 @@ class Registry:
     async def close(self) -> None:
         try:
             await self.downloads.flush()
+            await self.tokens.flush_uses()
         finally:
             self.workers.close()
             if self.provider:
@@ -223,7 +226,7 @@ async def open_registry(
             ownership=Ownership(store, clock),
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
-            tokens=Tokens(store),
+            tokens=Tokens(store, default_days=options.token_days),
             sessions=PageSessions(store),
             users=Users(store, oidc.roles, oidc.allowed_domains) if oidc else Users(store),
             provider=_provider(oidc, clock) if oidc else None,

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from metier.errors import RefusedError
+from metier.errors import RefusedError, UsageError
 from metier.spec import is_name
 
 from .access import Caller, UnauthenticatedError
@@ -21,6 +21,7 @@ from .protocols import AccountStore
 from .records import AuditEvent, Millis, RegistryToken
 
 __all__ = [
+    "LONGEST_DAYS",
     "Tokens",
     "check_scopes",
     "covers",
@@ -36,6 +37,9 @@ _PREFIX = "mtr_"
 _SIGN_IN = "sso_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|metrics|admin")
+LONGEST_DAYS = 3_650
+_HOUR_MS = 3_600_000
+_DAY_MS = 24 * _HOUR_MS
 _PREFIX_LENGTH = len(_PREFIX) + 6
 
 
@@ -81,8 +85,10 @@ def check_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 class Tokens:
-    def __init__(self, accounts: AccountStore) -> None:
+    def __init__(self, accounts: AccountStore, *, default_days: int = 0) -> None:
         self._accounts = accounts
+        self._default_days = default_days
+        self._uses: dict[int, Millis] = {}
 
     async def authenticate(self, text: str | None, *, address: str, now: Millis) -> Caller:
         if not text:
@@ -94,7 +100,24 @@ class Tokens:
             raise UnauthenticatedError("this token was revoked", hint="create a new one")
         if token.expires is not None and token.expires <= now:
             raise UnauthenticatedError("this token has expired", hint="create a new one")
+        if token.used is None or now - token.used >= _HOUR_MS:
+            self._uses[token.id] = now
         return Caller(token, address)
+
+    async def flush_uses(self) -> None:
+        """Writes the times at which tokens were used, to the hour: a read must not wait for a write."""
+        uses, self._uses = self._uses, {}
+        if uses:
+            await self._accounts.mark_used(list(uses.items()))
+
+    def expiry(self, days: int | None, *, now: Millis) -> Millis | None:
+        """Returns the end of a new token: None means the registry's default, and 0 never."""
+        chosen = self._default_days if days is None else days
+        if not 0 <= chosen <= LONGEST_DAYS:
+            raise UsageError(
+                f"invalid number of days {chosen}", hint=f"use 1 to {LONGEST_DAYS:,}, or 0 for a token that does not expire"
+            )
+        return now + chosen * _DAY_MS if chosen else None
 
     async def create_first(self, *, now: Millis) -> str | None:
         """Returns an admin token if the registry has no token yet."""

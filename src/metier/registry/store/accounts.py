@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from metier.errors import ConflictError
@@ -70,6 +72,12 @@ class AccountRows:
     async def revoke_token(self, token: int, *, event: AuditEvent) -> int:
         async with self.engine.transaction() as transaction:
             return await revoke_tokens(transaction, "id = ?", token, event=event)
+
+    async def mark_used(self, uses: Sequence[tuple[int, int]]) -> None:
+        async with self.engine.transaction(durable=False) as transaction:
+            await transaction.execute_many(
+                "update token set used = ? where id = ? and (used is null or used < ?)", [(at, token, at) for token, at in uses]
+            )
 
     async def keys(self, namespace: str) -> list[SigningKey]:
         rows = await self.engine.rows(f"select {_KEY} from signing_key where namespace = ? order by id", (namespace,))

@@ -26,7 +26,9 @@ __all__ = [
     "release_quarantined", "report", "resolve_report", "revoke_token", "set_user", "unyank", "yank",
 ]  # fmt: skip
 
-_DAY_MS = 86_400_000
+_SCOPE_FIELD = "scope:"
+_MOST_OFFERED = 12
+_ADMIN_SCOPES = ("read", "publish:*", "yank", "tokens", "metrics", "admin")
 _PAGE = 50
 
 
@@ -140,6 +142,8 @@ async def account(request: RegistryRequest, *, new_token: str = "", error: Metie
             request,
             "account.html",
             tokens=tokens,
+            offered=(_ADMIN_SCOPES if request.caller.is_admin else request.caller.scopes)[:_MOST_OFFERED],
+            token_days=request.registry.options.token_days,
             prefixes={row.id: row.prefix for row in tokens},
             new_token=new_token,
             error=message,
@@ -154,14 +158,15 @@ async def create_token(request: RegistryRequest) -> HttpResponse:
     try:
         now = request.registry.clock()
         days = form.get("days", "")
-        if days and not (days.isascii() and days.isdigit() and len(days) < 5 and 0 < int(days) <= 3650):
-            raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 3650, or leave it empty")
+        if days and not (days.isascii() and days.isdigit() and len(days) < 5):
+            raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 3,650, or leave it empty")
+        chosen = [name.removeprefix(_SCOPE_FIELD) for name in form if name.startswith(_SCOPE_FIELD)]
         text, _ = await request.registry.tokens.create(
             request.caller,
             holder=form.get("holder", ""),
-            scopes=tuple(form.get("scopes", "").replace(",", " ").split()),
+            scopes=(*chosen, *form.get("scopes", "").replace(",", " ").split()),
             note=form.get("note", ""),
-            expires=now + int(days) * _DAY_MS if days else None,
+            expires=request.registry.tokens.expiry(int(days or 0), now=now),
             now=now,
         )
     except MetierError as error:
