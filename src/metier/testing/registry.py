@@ -447,6 +447,26 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
+    def test_a_device_login_is_decided_once_and_ends(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            approver = await store.add_token(_token("ann"), "h1", event=event())
+            assert approver is not None
+            assert await store.add_device_login("d1", "BCDF-GHJK", address="192.0.2.1", now=1_000, expires=9_000)
+            assert not await store.add_device_login("d2", "BCDF-GHJK", address="192.0.2.2", now=1_000, expires=9_000)
+            waiting = await store.device_login("BCDF-GHJK", now=2_000)
+            assert waiting is not None and waiting.approver is None and waiting.address == "192.0.2.1"
+            assert await store.decide_device_login("BCDF-GHJK", approver=approver.id, scopes=("read",), event=event())
+            assert not await store.decide_device_login("BCDF-GHJK", approver=None, scopes=(), event=event())
+            first, second = [await store.poll_device_login("d1", now=now) for now in (3_000, 4_000)]
+            assert first is not None and second is not None
+            assert (first.polled, second.polled, second.approver, second.scopes) == (0, 3_000, approver, ("read",))
+            assert [await store.end_device_login("d1") for _ in range(2)] == [True, False]
+            assert await store.add_device_login("d3", "BCDF-GHJK", address="", now=1_000, expires=9_000)
+            assert await store.device_login("BCDF-GHJK", now=9_000) is None
+            assert await store.poll_device_login("d3", now=9_000) is None
+
+        self._with(tmp_path, body)
+
     def test_keys_and_signatures_are_kept(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             key = await store.add_key(SigningKey(0, "acme", "k1", "cHVi", "ann", 1, None), event=event())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metier.archive import pack, unpack
-from metier.registry import AuditEvent, RegistryUser, ServerOptions, create_app
+from metier.registry import AuditEvent, OidcOptions, RegistryUser, ServerOptions, create_app
 from metier.registry.ed25519 import key_id, new_signing_key, release_statement, sign_statement
 from metier.spec import MemoryFiles
 from registry.builders import Site, archive, site
@@ -68,6 +68,7 @@ class Stage:
             "upload",
             "session",
             "registry_user",
+            "device_login",
         )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
         # Not the time of its last use, which every request changes.
@@ -159,6 +160,18 @@ def a_user(stage: Stage) -> dict[str, Any]:
     return {"data": {"name": user.name, "action": "disable"}}
 
 
+def a_waiting_device(stage: Stage) -> dict[str, Any]:
+    codes = stage.here.post("/device/code").json()
+    return {"data": {"user_code": codes["user_code"], "action": "approve", "scope:read:acme": "1"}, "codes": codes}
+
+
+def an_approved_device(stage: Stage) -> dict[str, Any]:
+    waiting = a_waiting_device(stage)
+    assert stage.admin("POST", "/device", data=waiting["data"]).status_code == 200
+    grant = "urn:ietf:params:oauth:grant-type:device_code"
+    return {"data": {"grant_type": grant, "device_code": waiting["codes"]["device_code"]}}
+
+
 def a_ticket(stage: Stage) -> dict[str, Any]:
     asked = stage.here.post("/api/v1/skills/-/upload-url", token=stage.token, json=FILE)
     return {"ticket": asked.json()["uploadTicket"] if asked.status_code == 200 else "x", "content": TEXT}
@@ -214,6 +227,9 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("POST", "/skill/{name}/report"): (OPEN, sends(data={"reason": "spam"})),
     ("POST", "/login"): (OPEN, lambda stage: {"data": {"token": stage.here.admin}}),
     ("POST", "/logout"): (OPEN, sends()),
+    ("POST", "/device"): (TOKENS, a_waiting_device),
+    ("POST", "/device/code"): (OPEN, sends(data={"client_id": "metier"})),
+    ("POST", "/device/token"): (OPEN, an_approved_device),
     ("POST", "/publish"): (MANAGE, sends(files={"file": ("x.zip", archive("fresh-page"))}, data={"namespace": "acme"})),
     ("POST", "/account/tokens"): (
         TOKENS, lambda stage: {"data": {"holder": stage.holder or "acme", "scopes": "read:acme"}},
@@ -228,7 +244,8 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site(tmp_path_factory.mktemp("permissions")) as found:
+    oidc = OidcOptions(issuer="https://id.example", client_id="registry", roles={"*": ("read",)})
+    with site(tmp_path_factory.mktemp("permissions"), oidc=oidc) as found:
         yield found
 
 

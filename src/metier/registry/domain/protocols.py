@@ -13,6 +13,7 @@ from metier.registry.wire import AbuseReport, DownloadDay, QueuedJob
 
 from .records import (
     AuditEvent,
+    DeviceLogin,
     Millis,
     Package,
     PackageFilters,
@@ -28,6 +29,7 @@ from .records import (
 __all__ = [
     "AccountStore",
     "BlobStore",
+    "DeviceLoginStore",
     "DownloadStore",
     "Effect",
     "JobStore",
@@ -221,6 +223,26 @@ class UserStore(Protocol):
         """Returns the tokens of a user that are not revoked."""
 
 
+class DeviceLoginStore(Protocol):
+    """Logins of devices, by the hash of their device code. They end by themselves when they expire."""
+
+    async def add_device_login(self, hashed: str, user_code: str, *, address: str, now: Millis, expires: Millis) -> bool:
+        """Returns False if another device has the user code."""
+
+    async def device_login(self, user_code: str, *, now: Millis) -> DeviceLogin | None: ...
+
+    async def poll_device_login(self, hashed: str, *, now: Millis) -> DeviceLogin | None:
+        """Stores the time of a request by the device, and returns the login with the time of the one before."""
+
+    async def decide_device_login(
+        self, user_code: str, *, approver: int | None, scopes: tuple[str, ...], event: AuditEvent
+    ) -> bool:
+        """Approves a login with the approver's token, or denies it without one; only the first decision counts."""
+
+    async def end_device_login(self, hashed: str) -> bool:
+        """Returns True to one caller only."""
+
+
 class PageSessionStore(Protocol):
     """Sessions of the pages, by the hash of their text."""
 
@@ -276,8 +298,8 @@ class JobStore(Protocol):
 
 
 class RegistryStore(
-    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, PageSessionStore, UploadStore, DownloadStore, JobStore,
-    Protocol
+    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, PageSessionStore, UploadStore,
+    DownloadStore, JobStore, Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 __all__ = [
     "AuditEvent",
+    "DeviceLogin",
     "Millis",
     "Package",
     "PackageFilters",
@@ -29,6 +30,8 @@ __all__ = [
     "iso",
 ]
 
+SIGN_IN_PREFIX = "sso_"
+"""The prefix of tokens that stand for a sign-in."""
 Millis = int
 """Milliseconds since 1970."""
 
@@ -191,6 +194,11 @@ class RegistryToken(Struct, frozen=True, kw_only=True):
     used: Millis | None = None
     """The hour in which it was last used."""
 
+    @property
+    def is_sign_in(self) -> bool:
+        """Whether it stands for a sign-in of its user, and has no text."""
+        return self.prefix.startswith(SIGN_IN_PREFIX)
+
 
 class RegistryUser(Struct, frozen=True, kw_only=True):
     """A person who signs in. Issuer and subject identify them; name and email are for display and may be reused elsewhere."""
@@ -206,6 +214,20 @@ class RegistryUser(Struct, frozen=True, kw_only=True):
     created: Millis
     signed_in: Millis | None
     disabled: Millis | None
+
+
+class DeviceLogin(Struct, frozen=True, kw_only=True):
+    """A device that waits for a person to approve its login."""
+
+    user_code: str
+    address: str
+    """The address of the device."""
+    expires: Millis
+    polled: Millis
+    """The time at which the device asked before."""
+    scopes: tuple[str, ...]
+    denied: bool
+    approver: RegistryToken | None
 
 
 class SigningKey(Struct, frozen=True):

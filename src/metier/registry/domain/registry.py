@@ -13,6 +13,7 @@ from metier.registry.workers import WorkBudgetError, WorkerPool, Workers
 from metier.values import dataclass, field
 
 from .admission import Admission, ReleaseScanner, admit
+from .device_logins import DeviceLogins
 from .download_counts import DownloadCounter
 from .failed_logins import FailedLogins
 from .file_uploads import FileUploads
@@ -176,6 +177,7 @@ class Registry:
     tokens: Tokens
     sessions: PageSessions
     users: Users
+    device_logins: DeviceLogins
     provider: OidcProvider | None
     """The identity provider of single sign-on."""
     failed_logins: FailedLogins
@@ -214,6 +216,7 @@ async def open_registry(
         blobs = CachedBlobs(open_blobs(options.blobs), size=options.cache_bytes)
         queries = Queries(store, blobs, clock)
         work, oidc = options.work, options.oidc
+        tokens = Tokens(store, default_days=options.token_days)
         workers = workers or _start_workers(work)
         turns = UploadTurns(work.check_processes, most=work.uploads, most_per_token=work.uploads_per_token)
         return Registry(
@@ -226,7 +229,8 @@ async def open_registry(
             ownership=Ownership(store, clock),
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
-            tokens=Tokens(store, default_days=options.token_days),
+            tokens=tokens,
+            device_logins=DeviceLogins(store, tokens, token_days=options.token_days),
             sessions=PageSessions(store),
             users=Users(store, oidc.roles, oidc.allowed_domains) if oidc else Users(store),
             provider=_provider(oidc, clock) if oidc else None,

@@ -18,7 +18,7 @@ from metier.spec import is_name
 
 from .access import Caller, UnauthenticatedError
 from .protocols import AccountStore
-from .records import AuditEvent, Millis, RegistryToken
+from .records import SIGN_IN_PREFIX, AuditEvent, Millis, RegistryToken
 
 __all__ = [
     "LONGEST_DAYS",
@@ -26,7 +26,6 @@ __all__ = [
     "check_scopes",
     "covers",
     "hash_secret",
-    "is_sign_in",
     "is_token_text",
     "new_token_text",
     "sign_in_prefix",
@@ -34,7 +33,6 @@ __all__ = [
 ]
 
 _PREFIX = "mtr_"
-_SIGN_IN = "sso_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|metrics|admin")
 LONGEST_DAYS = 3_650
@@ -67,11 +65,7 @@ def hash_secret(text: str) -> str:
 
 def sign_in_prefix() -> str:
     """Returns the prefix of a token that stands for a sign-in. It has no text."""
-    return f"{_SIGN_IN}{secrets.token_hex(3)}"
-
-
-def is_sign_in(token: RegistryToken) -> bool:
-    return token.prefix.startswith(_SIGN_IN)
+    return f"{SIGN_IN_PREFIX}{secrets.token_hex(3)}"
 
 
 def check_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
@@ -148,7 +142,7 @@ class Tokens:
         caller.require(caller.manages_tokens, "create tokens", scope="tokens")
         own = holder == caller.name and all(covers(caller, scope) for scope in wanted)
         caller.require(caller.is_admin or own, "create a token for another holder or with more scopes", scope="admin")
-        parent = caller.token if caller.token and caller.token.id and not is_sign_in(caller.token) else None
+        parent = caller.token if caller.token and caller.token.id and not caller.token.is_sign_in else None
         if parent and parent.expires is not None:
             expires = min(parent.expires, expires or parent.expires)
         text = new_token_text()

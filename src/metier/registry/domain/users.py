@@ -19,7 +19,7 @@ from metier.values import dataclass
 from .access import Caller
 from .protocols import RegistryStore
 from .records import Millis, RegistryToken, RegistryUser
-from .tokens import check_scopes, covers, hash_secret, is_sign_in, sign_in_prefix
+from .tokens import check_scopes, covers, hash_secret, sign_in_prefix
 
 __all__ = ["EVERYONE", "Identity", "Users", "scopes_of_groups"]
 
@@ -77,7 +77,7 @@ class Users:
         )  # fmt: skip
         caller = Caller(token, address)
         kept = await self._store.user_tokens(user.id)
-        narrowed = [row.id for row in kept if not is_sign_in(row) and not all(covers(caller, scope) for scope in row.scopes)]
+        narrowed = [row.id for row in kept if not row.is_sign_in and not all(covers(caller, scope) for scope in row.scopes)]
         signed_in = replace(user, email=identity.email, scopes=scopes, signed_in=now)
         await self._store.update_user(signed_in, revoked=narrowed, event=caller.event(now, "sign-in", f"user:{user.name}"))
         event = caller.event(now, "sign-in", f"user:{user.name}", " ".join(scopes))

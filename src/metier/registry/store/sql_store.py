@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from metier.errors import UsageError
 
 from .accounts import AccountRows
+from .device_logins import DeviceLoginRows
 from .downloads import DownloadRows
 from .engine import Engine
 from .jobs import JobRows
@@ -24,7 +25,8 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 
 
 class SqlStore(
-    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, PageSessionRows, DownloadRows, JobRows
+    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, PageSessionRows,
+    DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

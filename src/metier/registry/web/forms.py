@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp
 
@@ -22,8 +25,9 @@ from .sign_in import logout_page, start_session
 from .templates import local_path, redirect, render_page, with_status
 
 __all__ = [
-    "account", "admin", "create_token", "log_in", "log_out", "login_form", "publish", "publish_form", "quarantine",
-    "release_quarantined", "report", "resolve_report", "revoke_token", "set_user", "unyank", "yank",
+    "account", "admin", "create_token", "decide_device", "device_form", "log_in", "log_out", "login_form", "publish",
+    "publish_form", "quarantine", "release_quarantined", "report", "resolve_report", "revoke_token", "set_user",
+    "unyank", "yank",
 ]  # fmt: skip
 
 _SCOPE_FIELD = "scope:"
@@ -142,7 +146,7 @@ async def account(request: RegistryRequest, *, new_token: str = "", error: Metie
             request,
             "account.html",
             tokens=tokens,
-            offered=(_ADMIN_SCOPES if request.caller.is_admin else request.caller.scopes)[:_MOST_OFFERED],
+            offered=_offered_scopes(request),
             token_days=request.registry.options.token_days,
             prefixes={row.id: row.prefix for row in tokens},
             new_token=new_token,
@@ -160,11 +164,10 @@ async def create_token(request: RegistryRequest) -> HttpResponse:
         days = form.get("days", "")
         if days and not (days.isascii() and days.isdigit() and len(days) < 5):
             raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 3,650, or leave it empty")
-        chosen = [name.removeprefix(_SCOPE_FIELD) for name in form if name.startswith(_SCOPE_FIELD)]
         text, _ = await request.registry.tokens.create(
             request.caller,
             holder=form.get("holder", ""),
-            scopes=(*chosen, *form.get("scopes", "").replace(",", " ").split()),
+            scopes=_chosen_scopes(form),
             note=form.get("note", ""),
             expires=request.registry.tokens.expiry(int(days or 0), now=now),
             now=now,
@@ -173,6 +176,49 @@ async def create_token(request: RegistryRequest) -> HttpResponse:
         return await account(request, error=error)
     # No redirect: only this response contains the token.
     return await account(request, new_token=text)
+
+
+async def device_form(request: RegistryRequest, *, done: str = "", error: MetierError | None = None) -> ASGIApp:
+    user_code = request.query_params.get("user_code", "")
+    if request.caller.token is None:
+        target = f"/device?{urlencode({'user_code': user_code})}" if user_code else "/device"
+        return redirect(f"/login?{urlencode({'next': target})}")
+    waiting = None
+    if user_code and not done and error is None:
+        try:
+            waiting = await request.registry.device_logins.find(request.caller, user_code, now=request.registry.clock())
+        except MetierError as found:
+            error = found
+    page = render_page(
+        request, "device.html", waiting=waiting, done=done, error=f"{error}; {error.hint}" if error else "",
+        offered=_offered_scopes(request),
+    )  # fmt: skip
+    return with_status(page, error)
+
+
+async def decide_device(request: RegistryRequest) -> ASGIApp:
+    _require_token(request, "log in a device")
+    form = await read_form(request)
+    logins, now, code = request.registry.device_logins, request.registry.clock(), form.get("user_code", "")
+    try:
+        if form.get("action", "") == "approve":
+            await logins.approve(request.caller, code, _chosen_scopes(form), now=now)
+            return await device_form(
+                request, done="Approved. The device fetches its token in a few seconds; you may close this page."
+            )
+        await logins.deny(request.caller, code, now=now)
+    except MetierError as error:
+        return await device_form(request, error=error)
+    return await device_form(request, done="Denied. The device gets no token.")
+
+
+def _offered_scopes(request: RegistryRequest) -> tuple[str, ...]:
+    return (_ADMIN_SCOPES if request.caller.is_admin else request.caller.scopes)[:_MOST_OFFERED]
+
+
+def _chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:
+    boxes = (name.removeprefix(_SCOPE_FIELD) for name in form if name.startswith(_SCOPE_FIELD))
+    return (*boxes, *form.get("scopes", "").replace(",", " ").split())
 
 
 async def revoke_token(request: RegistryRequest) -> ASGIApp:

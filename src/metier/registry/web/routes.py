@@ -36,6 +36,8 @@ ROUTES = (
     _page("/login/sso", sign_in.start_sign_in, rate="write"),
     _page("/login/callback", sign_in.finish_sign_in, rate="write"),
     _form("/logout", forms.log_out),
+    _page("/device", forms.device_form),
+    _form("/device", forms.decide_device),
     _page("/publish", forms.publish_form),
     _form("/publish", forms.publish),
     _page("/account", forms.account),

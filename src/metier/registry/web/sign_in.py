@@ -15,7 +15,6 @@ from starlette.types import ASGIApp
 
 from metier.errors import MetierError, NotFoundError
 from metier.registry.domain.access import Caller, UnauthenticatedError
-from metier.registry.domain.tokens import is_sign_in
 from metier.registry.oidc import OidcProvider, SignInRequest
 from metier.registry.server.authentication import cookie_name, cookie_values, session_texts
 from metier.registry.server.routing import RegistryRequest
@@ -82,7 +81,7 @@ async def start_session(request: RegistryRequest, caller: Caller, target: str) -
 async def logout_page(request: RegistryRequest) -> ASGIApp | None:
     """Returns a page that leads to the provider's logout, if the session began with a sign-in there."""
     provider, token = request.registry.provider, request.caller.token
-    if provider is None or token is None or not is_sign_in(token):
+    if provider is None or token is None or not token.is_sign_in:
         return None
     try:
         address = await provider.logout_url(return_to=f"{request.base}/")
