@@ -14,6 +14,7 @@ from metier.errors import NotFoundError, plural
 from metier.values import dataclass
 
 from .domain.access import Caller, local_caller
+from .domain.invitations import Invitations
 from .domain.protocols import BlobStore, RegistryStore
 from .domain.records import Millis, RegistryToken, RegistryUser
 from .domain.registry import now_millis
@@ -28,6 +29,7 @@ __all__ = [
     "collect_garbage",
     "create_token",
     "delete_unused_archives",
+    "invite",
     "list_tokens",
     "list_users",
     "revoke_token",
@@ -102,6 +104,12 @@ async def revoke_token(location: RegistryLocation, number: int) -> int:
         if not revoked:
             raise NotFoundError(f"no active token {number}", hint="see `metier registry token list`")
         return revoked
+
+
+async def invite(location: RegistryLocation, scopes: tuple[str, ...], *, days: int, note: str = "") -> str:
+    """Returns the text of an invitation, which ends the address of its page."""
+    async with location.open() as (store, _):
+        return await Invitations(store, Tokens(store)).create(_shell_user(), scopes, days=days, note=note, now=now_millis())
 
 
 async def list_users(location: RegistryLocation) -> list[RegistryUser]:

@@ -26,6 +26,7 @@ from metier.registry import (
     document_terms,
     plain_words,
 )
+from metier.registry.domain.records import Invitation
 
 from .fakes import run_now
 
@@ -464,6 +465,21 @@ class RegistryStoreConformance:
             assert await store.add_device_login("d3", "BCDF-GHJK", address="", now=1_000, expires=9_000)
             assert await store.device_login("BCDF-GHJK", now=9_000) is None
             assert await store.poll_device_login("d3", now=9_000) is None
+
+        self._with(tmp_path, body)
+
+    def test_an_invitation_ends_once_and_with_its_creator(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            creator = await store.add_token(_token("ann"), "h1", event=event())
+            assert creator is not None
+            wanted = Invitation(scopes=("read", "yank"), note="for bob", expires=9_000)
+            await store.add_invitation("i1", wanted, creator=None, event=event())
+            await store.add_invitation("i2", wanted, creator=creator.id, event=event())
+            assert [await store.invitation(each, now=3_000) for each in ("i1", "i2", "i3")] == [wanted, wanted, None]
+            assert await store.invitation("i1", now=9_000) is None
+            await store.revoke_token(creator.id, event=event())
+            assert await store.invitation("i2", now=3_000) is None
+            assert [await store.end_invitation("i1") for _ in range(2)] == [True, False]
 
         self._with(tmp_path, body)
 

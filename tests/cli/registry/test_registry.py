@@ -203,3 +203,13 @@ def test_a_wrong_setting_of_single_sign_on_is_named_before_the_server_starts(she
     ):
         shell.config.write_text(f'[registry.oidc]\nissuer = "https://id.example"\n{text}')
         shell("registry", "serve", "--port", "0").failed(2, message)
+
+
+def test_an_invitation_is_one_line(shell: Shell) -> None:
+    make_registry(shell)
+    shell.metier.mkdir(exist_ok=True)
+    shell.config.write_text('[registry]\nurl = "https://skills.example.com"\n')
+    ran = shell("registry", "invite", "--scope", "publish:team")
+    assert ran.code == 0 and ran.out.startswith("https://skills.example.com/invite/") and ran.out.count("\n") == 1
+    assert "can publish in team" in ran.err and "It works once, for 7 days" in ran.err
+    shell("registry", "invite", "--scope", "fly").failed(5, "unknown scope 'fly'")

@@ -69,6 +69,7 @@ class Stage:
             "session",
             "registry_user",
             "device_login",
+            "invitation",
         )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
         # Not the time of its last use, which every request changes.
@@ -160,6 +161,11 @@ def a_user(stage: Stage) -> dict[str, Any]:
     return {"data": {"name": user.name, "action": "disable"}}
 
 
+def an_invitation(stage: Stage) -> dict[str, Any]:
+    page = stage.admin("POST", "/admin/invite", data={"scopes": "read", "days": "7"}).text
+    return {"code": page.partition("/invite/")[2][:43], "data": {"name": f"guest-{stage.number}"}}
+
+
 def a_waiting_device(stage: Stage) -> dict[str, Any]:
     codes = stage.here.post("/device/code").json()
     return {"data": {"user_code": codes["user_code"], "action": "approve", "scope:read:acme": "1"}, "codes": codes}
@@ -227,6 +233,8 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("POST", "/skill/{name}/report"): (OPEN, sends(data={"reason": "spam"})),
     ("POST", "/login"): (OPEN, lambda stage: {"data": {"token": stage.here.admin}}),
     ("POST", "/logout"): (OPEN, sends()),
+    ("POST", "/admin/invite"): (ADMIN, sends(data={"scopes": "read", "days": "7"})),
+    ("POST", "/invite/{code}"): (OPEN, an_invitation),
     ("POST", "/device"): (TOKENS, a_waiting_device),
     ("POST", "/device/code"): (OPEN, sends(data={"client_id": "metier"})),
     ("POST", "/device/token"): (OPEN, an_approved_device),

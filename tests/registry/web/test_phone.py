@@ -33,6 +33,7 @@ PAGES = {
     "/login": ["/login"],
     "/login/sso": [],
     "/login/callback": ["/login/callback"],
+    "/invite/{code}": ["/invite/none"],
     "/device": ["/device", "/device?user_code=BCDF-GHJK"],
     "/publish": ["/publish"],
     "/account": ["/account"],

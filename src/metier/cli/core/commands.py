@@ -138,6 +138,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("metier.cli.registry.serve:serve", "Serve a registry of skills."),
         "key": ("", "Manage the key that signs your releases."),
         "token": ("", "Create, list and revoke tokens of your registry."),
+        "invite": ("metier.cli.registry.invite:invite", "Make a link that invites one person."),
         "user": ("", "List and disable the people who sign in."),
         "stats": ("metier.cli.registry.stats:stats", "Show registry statistics."),
         "migrate": ("metier.cli.registry.migrate:migrate", "Copy a registry to other engines."),

@@ -163,6 +163,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "registry token list": ("metier registry token list", "metier registry token list --json"),
     "registry token revoke": ("metier registry token revoke 3", "metier registry token revoke 3 --json"),
+    "registry invite": (
+        "metier registry invite --scope publish:team",
+        'metier registry invite --scope read --days 3 --note "for Ann"',
+    ),
     "registry user": ("metier registry user list", "metier registry user disable ann"),
     "registry user list": ("metier registry user list", "metier registry user list --json"),
     "registry user disable": ("metier registry user disable ann", "metier registry user disable ann --json"),

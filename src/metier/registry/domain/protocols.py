@@ -14,6 +14,7 @@ from metier.registry.wire import AbuseReport, DownloadDay, QueuedJob
 from .records import (
     AuditEvent,
     DeviceLogin,
+    Invitation,
     Millis,
     Package,
     PackageFilters,
@@ -32,6 +33,7 @@ __all__ = [
     "DeviceLoginStore",
     "DownloadStore",
     "Effect",
+    "InvitationStore",
     "JobStore",
     "ModerationStore",
     "PackageStore",
@@ -211,7 +213,7 @@ class UserStore(Protocol):
     async def find_user(self, name: str) -> RegistryUser | None: ...
 
     async def add_user(self, user: RegistryUser, *, event: AuditEvent) -> RegistryUser | None:
-        """Returns None if the name is a user, the holder of a token or a namespace already."""
+        """Returns None if the person is a user already, or the name is a user, the holder of a token or a namespace."""
 
     async def update_user(self, user: RegistryUser, *, revoked: Sequence[int], event: AuditEvent) -> None:
         """Stores email, scopes and the time of a sign-in, revokes these tokens, and deletes sign-ins that are over."""
@@ -241,6 +243,17 @@ class DeviceLoginStore(Protocol):
 
     async def end_device_login(self, hashed: str) -> bool:
         """Returns True to one caller only."""
+
+
+class InvitationStore(Protocol):
+    """Invitations by the hash of their text."""
+
+    async def add_invitation(self, hashed: str, invitation: Invitation, *, creator: int | None, event: AuditEvent) -> None: ...
+
+    async def invitation(self, hashed: str, *, now: Millis) -> Invitation | None:
+        """Returns an invitation that has not expired, and whose creator's token is not revoked."""
+
+    async def end_invitation(self, hashed: str) -> bool: ...
 
 
 class PageSessionStore(Protocol):
@@ -298,8 +311,8 @@ class JobStore(Protocol):
 
 
 class RegistryStore(
-    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, PageSessionStore, UploadStore,
-    DownloadStore, JobStore, Protocol
+    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, InvitationStore, PageSessionStore,
+    UploadStore, DownloadStore, JobStore, Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

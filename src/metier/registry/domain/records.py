@@ -13,6 +13,7 @@ from msgspec import Struct
 __all__ = [
     "AuditEvent",
     "DeviceLogin",
+    "Invitation",
     "Millis",
     "Package",
     "PackageFilters",
@@ -228,6 +229,12 @@ class DeviceLogin(Struct, frozen=True, kw_only=True):
     scopes: tuple[str, ...]
     denied: bool
     approver: RegistryToken | None
+
+
+class Invitation(Struct, frozen=True, kw_only=True):
+    scopes: tuple[str, ...]
+    note: str
+    expires: Millis
 
 
 class SigningKey(Struct, frozen=True):

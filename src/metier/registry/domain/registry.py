@@ -17,6 +17,7 @@ from .device_logins import DeviceLogins
 from .download_counts import DownloadCounter
 from .failed_logins import FailedLogins
 from .file_uploads import FileUploads
+from .invitations import Invitations
 from .moderation import Moderation
 from .ownership import Ownership
 from .protocols import BlobStore, RegistryStore
@@ -178,6 +179,7 @@ class Registry:
     sessions: PageSessions
     users: Users
     device_logins: DeviceLogins
+    invitations: Invitations
     provider: OidcProvider | None
     """The identity provider of single sign-on."""
     failed_logins: FailedLogins
@@ -230,6 +232,7 @@ async def open_registry(
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
             tokens=tokens,
+            invitations=Invitations(store, tokens),
             device_logins=DeviceLogins(store, tokens, token_days=options.token_days),
             sessions=PageSessions(store),
             users=Users(store, oidc.roles, oidc.allowed_domains) if oidc else Users(store),

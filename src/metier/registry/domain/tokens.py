@@ -18,7 +18,7 @@ from metier.spec import is_name
 
 from .access import Caller, UnauthenticatedError
 from .protocols import AccountStore
-from .records import SIGN_IN_PREFIX, AuditEvent, Millis, RegistryToken
+from .records import SIGN_IN_PREFIX, AuditEvent, Millis, RegistryToken, RegistryUser
 
 __all__ = [
     "LONGEST_DAYS",
@@ -123,6 +123,17 @@ class Tokens:
             first=True,
         )
         return text if made else None
+
+    async def create_for(self, user: RegistryUser, *, address: str, note: str, now: Millis) -> tuple[str, RegistryToken]:
+        """Returns the text of a first token of a new user, with all scopes of the user, and its record."""
+        text = new_token_text()
+        row = _row(text, holder=user.name, scopes=user.scopes, note=note, now=now, expires=self.expiry(None, now=now))
+        row = replace(row, user_id=user.id)
+        event = Caller(row, address).event(now, "token-create", f"token:{row.prefix}", f"{user.name}: {' '.join(user.scopes)}")
+        made = await self._accounts.add_token(row, hash_secret(text), event=event)
+        if made is None:
+            raise AssertionError("only the first token can be skipped")
+        return text, made
 
     async def create(
         self,

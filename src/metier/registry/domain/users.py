@@ -119,8 +119,10 @@ class Users:
             )  # fmt: skip
             event = Caller(address=address).event(now, "user-create", f"user:{name}", f"{identity.issuer} {identity.subject}")
             made = await self._store.add_user(user, event=event)
-            if made is not None:
-                return made
+            # Two sign-ins of a new person at once: the other one made the user.
+            known = made or await self._store.user(identity.issuer, identity.subject)
+            if known is not None:
+                return known
         raise RefusedError(f"no name like {wanted!r} is free", rule="name", hint="ask the administrator")
 
 

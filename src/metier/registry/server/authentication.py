@@ -28,7 +28,7 @@ __all__ = [
 
 _COOKIE = "metier_session"
 _LONGEST_COOKIES = 16_384
-_IN_PATH = re.compile(r"^/t/[^/]*|mtr_[A-Za-z0-9]+")
+_IN_PATH = re.compile(r"^/(t|invite)/[^/]*|mtr_[A-Za-z0-9]+")
 
 
 async def authenticate(request: RegistryRequest, token: str, *, address: str) -> Caller:
@@ -85,4 +85,4 @@ def check_origin(request: RegistryRequest) -> None:
 
 def redacted_path(path: str) -> str:
     """Returns the path for logs, without the token that it may contain."""
-    return _IN_PATH.sub(lambda found: "/t/***" if found[0].startswith("/t/") else "mtr_***", path)[:500]
+    return _IN_PATH.sub(lambda found: f"/{found[1]}/***" if found[1] else "mtr_***", path)[:500]

@@ -11,6 +11,7 @@ from .accounts import AccountRows
 from .device_logins import DeviceLoginRows
 from .downloads import DownloadRows
 from .engine import Engine
+from .invitations import InvitationRows
 from .jobs import JobRows
 from .migrate import migrate
 from .moderation import ModerationRows
@@ -25,7 +26,8 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 
 
 class SqlStore(
-    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, PageSessionRows,
+    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, InvitationRows,
+    PageSessionRows,
     DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:

@@ -48,11 +48,12 @@ class UserRows:
                 return None
             rows = await transaction.rows(
                 "insert into registry_user (issuer, subject, name, email, scopes, created, signed_in)"
-                f" values (?, ?, ?, ?, ?, ?, ?) returning {_COLUMNS}",
+                f" values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing returning {_COLUMNS}",
                 (user.issuer, user.subject, user.name, user.email, " ".join(user.scopes), user.created, user.signed_in),
             )
-            await add_event(transaction, event)
-        return _record(rows[0])
+            if rows:
+                await add_event(transaction, event)
+        return _record(rows[0]) if rows else None
 
     async def update_user(self, user: RegistryUser, *, revoked: Sequence[int], event: AuditEvent) -> None:
         async with self.engine.transaction() as transaction:

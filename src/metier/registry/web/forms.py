@@ -229,7 +229,7 @@ async def revoke_token(request: RegistryRequest) -> ASGIApp:
     return redirect("/account")
 
 
-async def admin(request: RegistryRequest) -> HttpResponse:
+async def admin(request: RegistryRequest, *, invitation: str = "") -> HttpResponse:
     moderation = request.registry.moderation
     events = await moderation.audit(request.caller, before=_number(request, "before"))
     # Separate lists, so that reports without a token do not bury the others.
@@ -239,6 +239,7 @@ async def admin(request: RegistryRequest) -> HttpResponse:
     users = await request.registry.users.list(request.caller, after=request.query_params.get("users", ""))
     return render_page(
         request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined, users=users,
+        invitation=invitation,
         older=events[-1][0] if len(events) >= _PAGE else None, page=_PAGE,
     )  # fmt: skip
 

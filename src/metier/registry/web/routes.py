@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metier.registry.server.routing import Endpoint, Route
 
-from . import forms, search_pages, sign_in, skill_pages, templates
+from . import forms, invitations, search_pages, sign_in, skill_pages, templates
 
 __all__ = ["ROUTES"]
 
@@ -36,6 +36,9 @@ ROUTES = (
     _page("/login/sso", sign_in.start_sign_in, rate="write"),
     _page("/login/callback", sign_in.finish_sign_in, rate="write"),
     _form("/logout", forms.log_out),
+    _page("/invite/{code}", invitations.invitation_form),
+    _form("/invite/{code}", invitations.accept),
+    _form("/admin/invite", invitations.invite),
     _page("/device", forms.device_form),
     _form("/device", forms.decide_device),
     _page("/publish", forms.publish_form),
