@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .domain.publish import PublishRequest
     from .domain.records import (
         AuditEvent,
+        Invitation,
         Package,
         PackageFilters,
         PackageVisibility,
@@ -72,6 +73,7 @@ _EXPORTS = {
     "metier.registry.domain.publish": ("PublishRequest",),
     "metier.registry.domain.records": (
         "AuditEvent",
+        "Invitation",
         "Package",
         "PackageFilters",
         "PackageVisibility",
@@ -118,6 +120,7 @@ __all__ = [
     "Caller",
     "CopyResult",
     "GarbageResult",
+    "Invitation",
     "OidcOptions",
     "Package",
     "PackageFilters",

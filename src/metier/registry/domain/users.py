@@ -93,7 +93,7 @@ class Users:
         caller.require(caller.is_admin, "disable users", scope="admin")
         user = await self._store.find_user(name)
         if user is None:
-            raise NotFoundError(f"no user is named {name[:80]!r}", hint="see the list of users")
+            raise NotFoundError(f"no user is named {name[:80]!r}", hint="see `metier registry user list`")
         event = caller.event(now, "user-disable" if disabled else "user-enable", f"user:{user.name}")
         return await self._store.set_user_disabled(user.id, disabled=disabled, event=event) or 0
 
