@@ -88,10 +88,11 @@ def install_system_packages() -> None:
 
 
 def install_npm_packages() -> None:
-    """Installs MCP's own conformance suite, and the agent programs of other makers, where there is npm."""
+    """Installs MCP's own conformance suite, an OpenID provider, and the agent programs of other makers, where there is npm."""
     if not shutil.which("npm"):
         return
-    for folder in (ROOT / "tests" / "mcp" / "suite", ROOT / "tests" / "hosts" / "programs"):
+    for part in ("mcp/suite", "registry/oidc", "hosts/programs"):
+        folder = ROOT / "tests" / part
         installed, locked = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
         if not (installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime):
             flags = ["--no-audit", "--no-fund", "--prefix", str(folder)]

@@ -34,7 +34,8 @@ MISPLACED_COMMANDS: set[str] = set()
 INVERSES = {"disable": "enable", "logout": "login", "unpin": "pin", "unyank": "yank"}
 # A small group is one file.
 SMALL_GROUPS = {
-    "agent skill", "cache", "config", "policy", "registry key", "registry token", "secret", "session", "workspace",
+    "agent skill", "cache", "config", "policy", "registry key", "registry token", "registry user", "secret",
+    "session", "workspace",
 }  # fmt: skip
 
 # (c), (d) Words in texts that are no command, option or variable of ours.

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 __all__ = ["ServerProcess", "serve"]
 
@@ -29,6 +30,13 @@ class ServerProcess:
     def create_token(self, holder: str, *scopes: str) -> str:
         body = json.dumps({"holder": holder, "scopes": scopes}).encode()
         return str(self.ask("POST", "/tokens", body, kind="application/json")["token"])
+
+    def ask_page(self, path: str, form: Mapping[str, str]) -> str:
+        """Sends a form as the registry's own page does."""
+        head = {"authorization": f"Bearer {self.token}", "origin": self.url}
+        request = urllib.request.Request(f"{self.url}{path}", data=urlencode(form).encode(), headers=head)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return str(answer.read().decode())
 
     def ask(self, method: str, path: str, data: bytes | None = None, *, kind: str = "") -> dict[str, Any]:
         head = {"authorization": f"Bearer {self.token}", "content-type": kind}

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
+import time
+from typing import TYPE_CHECKING
 
 import click
 
 from metier.app import App
 from metier.config import KEYS, set_value
-from metier.errors import RefusedError, UsageError
+from metier.errors import NotFoundError, RefusedError, UsageError
 
 from .core.dispatch import command
 from .core.result import Result
 from .core.scopes import describe_scopes
 from .core.terminal import one_line
+
+if TYPE_CHECKING:
+    from metier.registry.client import RegistryClient
 
 __all__ = ["login", "logout"]
 
@@ -22,12 +27,14 @@ __all__ = ["login", "logout"]
 @command("", "login")
 @click.argument("url", required=False)
 @click.option("--token", help="The token.  [default: prompt, or standard input]")
+@click.option("--device", is_flag=True, help="Sign in with a browser, here or on another device, instead of a token.")
 @click.option("--insecure-http", is_flag=True, help="Allow an http:// address.")
-def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) -> Result:
+def login(app: App, *, url: str | None, token: str | None, device: bool, insecure_http: bool) -> Result:
     """Log in to a registry. The first one becomes the default registry, which r9s:NAME refers to.
 
     The token is checked with the registry and stored in ~/.metier/credentials.toml, readable only by you. URL is the address
-    of the registry, such as https://skills.example.com.
+    of the registry, such as https://skills.example.com. A registry with single sign-on prints an address and a code instead of
+    asking for a token, on a terminal or with --device.
     """
     from metier.registry.client import RegistryClient, registry_url
 
@@ -36,7 +43,8 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
     if not address:
         raise UsageError("no registry is configured", hint="metier login https://skills.example.com")
     _check_url(address)
-    text = (token or _prompt()).strip()
+    anonymous = RegistryClient(url=address, insecure=insecure_http, environment=app.environment)
+    text = (token or _device_token(anonymous, is_required=device) or _prompt()).strip()
     if not re.fullmatch(r"[\w.~+/=-]+", text, re.ASCII):
         raise UsageError("invalid token", hint="copy the whole token, without spaces")
     client = RegistryClient(url=address, token=text, insecure=insecure_http, environment=app.environment)
@@ -80,6 +88,35 @@ def _check_url(address: str) -> None:
     is_host = re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?", address, re.ASCII) is not None
     guess = f"http://{address}" if is_local else f"https://{address}" if is_host else "https://skills.example.com"
     raise UsageError(f"{address!r} is not a URL", hint=f"name the address of the registry: metier login {guess}")
+
+
+def _device_token(client: RegistryClient, *, is_required: bool) -> str:
+    """Returns a token that a person approved in a browser; empty if this registry or this terminal asks for one instead."""
+    if not is_required and not sys.stdin.isatty():
+        return ""
+    try:
+        codes = client.start_device_login()
+    except NotFoundError:
+        if is_required:
+            raise
+        return ""
+    address, code = one_line(str(codes.get("verification_uri"))), one_line(str(codes.get("user_code")))
+    sys.stderr.write(f"Open {address} in a browser and enter the code {code}\nWaiting (Ctrl-C stops; --token takes a token)\n")
+    sys.stderr.flush()
+    seconds = float(codes.get("interval", 5))
+    while True:
+        time.sleep(seconds)
+        answer = client.poll_device_login(str(codes.get("device_code")))
+        match answer.get("error"):
+            case None:
+                return str(answer.get("access_token", ""))
+            case "authorization_pending":
+                continue
+            case "slow_down":
+                seconds += 5
+            case _:
+                why = one_line(str(answer.get("error_description") or answer["error"]))
+                raise RefusedError(f"not logged in: {why}", rule="unauthenticated", hint=f"metier login {client.url}")
 
 
 def _prompt() -> str:

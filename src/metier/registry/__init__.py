@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from .domain.publish import PublishRequest
     from .domain.records import (
         AuditEvent,
+        Invitation,
         Package,
         PackageFilters,
         PackageVisibility,
         RegistryToken,
+        RegistryUser,
         Release,
         ReleaseDraft,
         ScanStatus,
@@ -36,12 +38,23 @@ if TYPE_CHECKING:
         SigningKey,
         Sort,
     )
-    from .domain.registry import Registry, RequestRates, ServerOptions, Site, WorkLimits, open_registry
+    from .domain.registry import OidcOptions, Registry, RequestRates, ServerOptions, Site, WorkLimits, open_registry
     from .domain.search_terms import document_terms, plain_words
+    from .domain.tokens import check_scopes
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
     from .health import RegistryCheck, check_registry
     from .location import RegistryLocation
-    from .maintenance import GarbageResult, collect_garbage, create_token, list_tokens, revoke_token, statistics
+    from .maintenance import (
+        GarbageResult,
+        collect_garbage,
+        create_token,
+        invite,
+        list_tokens,
+        list_users,
+        revoke_token,
+        set_user_disabled,
+        statistics,
+    )
     from .server import create_app
     from .static_export import StaticExport, export_static
     from .wire import AbuseReport, PublishReceipt, SkillPage, SkillSummary, TokenRow
@@ -64,10 +77,12 @@ _EXPORTS = {
     "metier.registry.domain.publish": ("PublishRequest",),
     "metier.registry.domain.records": (
         "AuditEvent",
+        "Invitation",
         "Package",
         "PackageFilters",
         "PackageVisibility",
         "RegistryToken",
+        "RegistryUser",
         "Release",
         "ReleaseDraft",
         "ScanStatus",
@@ -75,8 +90,17 @@ _EXPORTS = {
         "SigningKey",
         "Sort",
     ),
-    "metier.registry.domain.registry": ("Registry", "RequestRates", "ServerOptions", "Site", "WorkLimits", "open_registry"),
+    "metier.registry.domain.registry": (
+        "OidcOptions",
+        "Registry",
+        "RequestRates",
+        "ServerOptions",
+        "Site",
+        "WorkLimits",
+        "open_registry",
+    ),
     "metier.registry.domain.search_terms": ("document_terms", "plain_words"),
+    "metier.registry.domain.tokens": ("check_scopes",),
     "metier.registry.ed25519": (
         "key_id",
         "new_signing_key",
@@ -91,8 +115,11 @@ _EXPORTS = {
         "GarbageResult",
         "collect_garbage",
         "create_token",
+        "invite",
         "list_tokens",
+        "list_users",
         "revoke_token",
+        "set_user_disabled",
         "statistics",
     ),
     "metier.registry.server": ("create_app",),
@@ -107,6 +134,8 @@ __all__ = [
     "Caller",
     "CopyResult",
     "GarbageResult",
+    "Invitation",
+    "OidcOptions",
     "Package",
     "PackageFilters",
     "PackageVisibility",
@@ -120,6 +149,7 @@ __all__ = [
     "RegistryLocation",
     "RegistryStore",
     "RegistryToken",
+    "RegistryUser",
     "Release",
     "ReleaseDraft",
     "ReleaseScan",
@@ -139,13 +169,16 @@ __all__ = [
     "WorkLimits",
     "backup",
     "check_registry",
+    "check_scopes",
     "collect_garbage",
     "create_app",
     "create_token",
     "document_terms",
     "export_static",
+    "invite",
     "key_id",
     "list_tokens",
+    "list_users",
     "migrate",
     "new_signing_key",
     "open_registry",
@@ -157,6 +190,7 @@ __all__ = [
     "restore",
     "revoke_token",
     "search",
+    "set_user_disabled",
     "sign_statement",
     "statistics",
     "verify_signature",

@@ -1,4 +1,4 @@
-"""Maintenance of a registry: garbage collection, statistics and tokens.
+"""Maintenance of a registry: garbage collection, statistics, tokens and users.
 
 These functions work on the database and the archives directly, without a server.
 """
@@ -14,10 +14,12 @@ from metier.errors import NotFoundError, plural
 from metier.values import dataclass
 
 from .domain.access import Caller, local_caller
+from .domain.invitations import Invitations
 from .domain.protocols import BlobStore, RegistryStore
-from .domain.records import Millis, RegistryToken
+from .domain.records import Millis, RegistryToken, RegistryUser
 from .domain.registry import now_millis
 from .domain.tokens import Tokens
+from .domain.users import Users
 from .location import RegistryLocation
 from .server.views import token as token_row
 from .wire import TokenRow
@@ -27,8 +29,11 @@ __all__ = [
     "collect_garbage",
     "create_token",
     "delete_unused_archives",
+    "invite",
     "list_tokens",
+    "list_users",
     "revoke_token",
+    "set_user_disabled",
     "statistics",
 ]
 
@@ -99,6 +104,27 @@ async def revoke_token(location: RegistryLocation, number: int) -> int:
         if not revoked:
             raise NotFoundError(f"no active token {number}", hint="see `metier registry token list`")
         return revoked
+
+
+async def invite(location: RegistryLocation, scopes: tuple[str, ...], *, days: int, note: str = "") -> str:
+    """Returns the text of an invitation, which ends the address of its page."""
+    async with location.open() as (store, _):
+        return await Invitations(store, Tokens(store)).create(_shell_user(), scopes, days=days, note=note, now=now_millis())
+
+
+async def list_users(location: RegistryLocation) -> list[RegistryUser]:
+    """Returns all users by name."""
+    async with location.open() as (store, _):
+        found: list[RegistryUser] = []
+        while rows := await Users(store).list(_shell_user(), after=found[-1].name if found else ""):
+            found += rows
+        return found
+
+
+async def set_user_disabled(location: RegistryLocation, name: str, *, disabled: bool) -> int:
+    """Returns the number of tokens that were revoked with the user."""
+    async with location.open() as (store, _):
+        return await Users(store).set_disabled(_shell_user(), name, disabled=disabled, now=now_millis())
 
 
 def _shell_user() -> Caller:

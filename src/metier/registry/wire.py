@@ -198,6 +198,8 @@ class TokenRow(Struct, kw_only=True):
     revoked: str | None
     parent: int | None = None
     """The number of the token that created this one; it is revoked with it."""
+    used: str | None = None
+    """The last use, to the hour."""
 
 
 class KeyRow(Struct, kw_only=True):

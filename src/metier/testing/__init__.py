@@ -15,14 +15,16 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .adapters import AdapterConformance
+    from .blobs import BlobStoreConformance
     from .fakes import EventRecorder, FakeMachine, FakeRunner, TickingClock, outcome, run_now, skill_folder
     from .files import FilesConformance
     from .model import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, StreamFault, calls, fails, says
-    from .registry import BlobStoreConformance, RegistryStoreConformance
+    from .registry import RegistryStoreConformance
     from .runtime import ApprovalsConformance, RunnerConformance, SessionStoreConformance
 
 _EXPORTS = {
     "metier.testing.adapters": ("AdapterConformance",),
+    "metier.testing.blobs": ("BlobStoreConformance",),
     "metier.testing.fakes": (
         "EventRecorder",
         "FakeMachine",
@@ -43,10 +45,7 @@ _EXPORTS = {
         "fails",
         "says",
     ),
-    "metier.testing.registry": (
-        "BlobStoreConformance",
-        "RegistryStoreConformance",
-    ),
+    "metier.testing.registry": ("RegistryStoreConformance",),
     "metier.testing.runtime": (
         "ApprovalsConformance",
         "RunnerConformance",

@@ -1,19 +1,18 @@
-"""Conformance suites for the stores of a registry: rows and blobs."""
+"""Conformance suite for the rows of a registry."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-from metier.errors import ConflictError, MetierError, NotFoundError, RefusedError
+from msgspec.structs import replace
+
+from metier.errors import ConflictError, NotFoundError, RefusedError
 from metier.registry import (
     AbuseReport,
     AuditEvent,
-    BlobStore,
     PackageFilters,
     RegistryStore,
     RegistryToken,
@@ -25,9 +24,9 @@ from metier.registry import (
     plain_words,
 )
 
-from .fakes import run_now
+from .registry_people import PeopleConformance, event, raises
 
-__all__ = ["BlobStoreConformance", "RegistryStoreConformance", "draft"]
+__all__ = ["RegistryStoreConformance", "draft"]
 
 DAY = "2026-01-01"
 ALL = PackageFilters(readable_namespaces=None)
@@ -48,31 +47,8 @@ def draft(name: str, version: str | None = "1.0.0", **fields: Any) -> ReleaseDra
     return ReleaseDraft(**whole)
 
 
-def event(action: str = "test", at: int = 2_000) -> AuditEvent:
-    return AuditEvent(at, "ann", action, "skill:x")
-
-
-async def _raises(kind: type[MetierError], work: Awaitable[object]) -> None:
-    try:
-        await work
-    except kind:
-        return
-    raise AssertionError(f"this should have been {kind.__name__}")
-
-
-class RegistryStoreConformance:
+class RegistryStoreConformance(PeopleConformance):
     """Subclass it, say how your store is opened, and let pytest collect it."""
-
-    def opened(self, folder: Path) -> AbstractAsyncContextManager[RegistryStore]:
-        """An empty store, closed at the end of the block."""
-        raise NotImplementedError
-
-    def _with(self, folder: Path, body: Callable[[RegistryStore], Awaitable[None]]) -> None:
-        async def run() -> None:
-            async with self.opened(folder) as store:
-                await body(store)
-
-        run_now(run())
 
     def test_a_published_package_is_read_back_unchanged(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
@@ -125,8 +101,8 @@ class RegistryStoreConformance:
             assert (card.name, card.visibility, release.version, created) == ("pdf", "public", "0.1.0", True)
             assert await store.find_package("skill", "pdf") is None
             await store.publish(draft("pdf"), ("acme",))
-            await _raises(ConflictError, store.try_publish(draft("pdf", description="Other."), ("acme",)))
-            await _raises(RefusedError, store.try_publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
+            await raises(ConflictError, store.try_publish(draft("pdf", description="Other."), ("acme",)))
+            await raises(RefusedError, store.try_publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
             card, _, created = await store.try_publish(draft("pdf", visibility="private"), ("acme",))
             assert (card.visibility, created) == ("private", False)
             kept = await store.find_package("skill", "pdf")
@@ -139,8 +115,8 @@ class RegistryStoreConformance:
     def test_other_contents_under_a_taken_version_are_a_conflict(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             await store.publish(draft("pdf"), None)
-            await _raises(ConflictError, store.publish(draft("pdf", description="Other."), None))
-            await _raises(ConflictError, store.publish(draft("pdf", "1.0.0+build", description="Other."), None))
+            await raises(ConflictError, store.publish(draft("pdf", description="Other."), None))
+            await raises(ConflictError, store.publish(draft("pdf", "1.0.0+build", description="Other."), None))
             card = await store.find_package("skill", "pdf")
             assert card is not None
             assert card.description == "Does pdf."
@@ -159,7 +135,7 @@ class RegistryStoreConformance:
     def test_a_name_belongs_to_its_first_publisher(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             await store.publish(draft("pdf"), ("acme",))
-            await _raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
+            await raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
             await store.publish(draft("pdf", kind="agent", namespace="evil"), ("evil",))
 
         self._with(tmp_path, body)
@@ -264,7 +240,7 @@ class RegistryStoreConformance:
             assert (gone.status, gone.removed, gone.reason) == ("deleted", 5_000, "leak")
             assert await store.browse(ALL, sort=Sort.NAME, after=None, limit=9) == []
             assert await store.recall([["pdf"]], ALL, limit=9) == []
-            await _raises(ConflictError, store.publish(draft("pdf", "2.0.0"), None))
+            await raises(ConflictError, store.publish(draft("pdf", "2.0.0"), None))
             assert await store.purge(before=5_000, at=9_000) == []
             assert await store.purge(before=5_001, at=9_000) == ["pdf"]
             assert (await store.events(limit=1))[0][1] == AuditEvent(9_000, "registry", "purge", "skill:pdf")
@@ -280,10 +256,10 @@ class RegistryStoreConformance:
             await store.set_owner(card.id, "second", present=True, event=event())
             await store.set_status(card.id, "deleted", reason="", event=event(at=5_000))
             assert await store.purge(before=5_001, at=5_001) == ["pdf"]
-            await _raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
+            await raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
             assert await store.find_package("skill", "pdf") is None
-            await _raises(ConflictError, store.publish(draft("pdf", "1.0.0", description="Other."), ("acme",)))
-            await _raises(ConflictError, store.publish(draft("pdf", "1.0.0+x", description="Other."), None))
+            await raises(ConflictError, store.publish(draft("pdf", "1.0.0", description="Other."), ("acme",)))
+            await raises(ConflictError, store.publish(draft("pdf", "1.0.0+x", description="Other."), None))
             _, same, created = await store.publish(draft("pdf", "1.0.0", namespace="second"), ("second",))
             assert (same.version, created) == ("1.0.0", True)
             _, following, _ = await store.publish(draft("pdf", None, description="New.", namespace="second"), ("second",))
@@ -366,8 +342,8 @@ class RegistryStoreConformance:
             left = await store.find_package("skill", "pdf")
             assert left is not None
             assert left.namespace == "second"
-            await _raises(ConflictError, store.set_owner(card.id, "second", present=False, event=event()))
-            await _raises(NotFoundError, store.transfer(card.id, "third", event=event()))
+            await raises(ConflictError, store.set_owner(card.id, "second", present=False, event=event()))
+            await raises(NotFoundError, store.transfer(card.id, "third", event=event()))
             await store.offer(card.id, "third", event=event())
             assert await store.offered_to(card.id) == "third"
             await store.transfer(card.id, "third", event=event())
@@ -395,6 +371,9 @@ class RegistryStoreConformance:
             assert first is not None
             assert await store.add_token(wanted, "h2", event=event(), first=True) is None
             assert await store.token("h1") == first
+            await store.mark_used([(first.id, 6), (first.id + 1, 6)])
+            await store.mark_used([(first.id, 5)])
+            assert await store.token("h1") == replace(first, used=6)
             assert (first.scopes, first.expires) == (("read", "publish:acme"), 5)
             assert await store.revoke_token(first.id, event=event(at=7))
             assert not await store.revoke_token(first.id, event=event())
@@ -521,74 +500,3 @@ class RegistryStoreConformance:
             await store.ping()
 
         self._with(tmp_path, body)
-
-
-class BlobStoreConformance:
-    """Subclass it, say how yours are opened, and let pytest collect it."""
-
-    def opened(self, folder: Path) -> AbstractAsyncContextManager[BlobStore]:
-        """Empty, and closed at the end of the block."""
-        raise NotImplementedError
-
-    def _with(self, folder: Path, body: Callable[[BlobStore], Awaitable[None]]) -> None:
-        async def run() -> None:
-            async with self.opened(folder) as blobs:
-                await body(blobs)
-
-        run_now(run())
-
-    def test_bytes_are_read_back_by_their_hash(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            for data in (b"", b"\x00\xff" * 10, bytes(3_000_000)):
-                name = hashlib.sha256(data).hexdigest()
-                assert not await blobs.has(name)
-                await blobs.put(name, data)
-                await blobs.put(name, data)
-                assert await blobs.has(name)
-                assert await blobs.get(name) == data
-                pieces = [piece async for piece in blobs.chunks(name)]
-                assert b"".join(pieces) == data
-                assert max(map(len, pieces)) <= 1_000_000
-
-        self._with(tmp_path, body)
-
-    def test_bytes_under_a_wrong_name_are_not_taken(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            try:
-                await blobs.put("0" * 64, b"x")
-            except ValueError:
-                assert not await blobs.has("0" * 64)
-                return
-            raise AssertionError("a name is a promise about bytes")
-
-        self._with(tmp_path, body)
-
-    def test_a_missing_item_is_not_found(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            assert await _is_missing(blobs, "0" * 64)
-            await blobs.delete("0" * 64)
-            await blobs.ping()
-
-        self._with(tmp_path, body)
-
-    def test_all_are_listed_and_can_be_deleted(self, tmp_path: Path) -> None:
-        async def body(blobs: BlobStore) -> None:
-            names = sorted(hashlib.sha256(bytes([n])).hexdigest() for n in range(5))
-            for n in range(5):
-                await blobs.put(hashlib.sha256(bytes([n])).hexdigest(), bytes([n]))
-            listed = [row async for row in blobs.names()]
-            assert sorted(name for name, _, _ in listed) == names
-            assert all(written > 1_600_000_000_000 and size == 1 for _, written, size in listed)
-            await blobs.delete(names[0])
-            assert sorted([name async for name, _, _ in blobs.names()]) == names[1:]
-            assert await _is_missing(blobs, names[0])
-
-        self._with(tmp_path, body)
-
-
-async def _is_missing(blobs: BlobStore, name: str) -> bool:
-    try:
-        await blobs.get(name)
-    except NotFoundError:
-        return True
-    return False

@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from cli.shell import Shell
-from metier.registry import RegistryLocation, statistics
+from metier.registry import AuditEvent, RegistryLocation, RegistryUser, statistics
 from metier.testing import run_now
 from registry.builders import archive
 
@@ -171,3 +171,47 @@ def test_a_mistyped_path_makes_no_registry(shell: Shell, words: tuple[str, ...])
     shell("registry", *words).failed(3, "there is no registry at")
     assert not file.exists()
     assert not (shell.home / ".metier/registry").exists()
+
+
+def test_users_are_listed_and_disabled(shell: Shell) -> None:
+    shell("registry", "user", "list").failed(3, "there is no registry")
+    make_registry(shell)
+    assert shell("registry", "user", "list").out == "No users have signed in\n"
+    shell("registry", "user", "disable", "ann").failed(3, "no user is named 'ann'")
+    location = RegistryLocation.in_folder(str(shell.metier / "registry"))
+    ann = RegistryUser(
+        id=0, issuer="https://id.example", subject="7", name="ann", email="ann@example.com", scopes=("read",), created=1,
+        signed_in=1, disabled=None,
+    )  # fmt: skip
+
+    async def add() -> None:
+        async with location.open() as (store, _):
+            await store.add_user(ann, event=AuditEvent(1, "test", "user-create", "user:ann"))
+
+    run_now(add())
+    assert shell("registry", "user", "list").out == "ann  ann@example.com  read\n"
+    assert shell("registry", "user", "disable", "ann").out == "Disabled ann and revoked 0 tokens\n"
+    assert shell("registry", "user", "list").out == "ann  ann@example.com  read  disabled\n"
+    assert shell("registry", "user", "enable", "ann").out == "Enabled ann\n"
+
+
+def test_a_wrong_setting_of_single_sign_on_is_named_before_the_server_starts(shell: Shell) -> None:
+    shell.metier.mkdir(exist_ok=True)
+    for text, message in (
+        ("", "client ID"),
+        ('client_id = "x"\n', "at least one group"),
+        ('client_id = "x"\nroles = {"team" = ["fly"]}\n', "unknown scope 'fly'"),
+        ('client_id = "x"\nroles = {"team" = "read"}\n', "not a list of texts"),
+    ):
+        shell.config.write_text(f'[registry.oidc]\nissuer = "https://id.example"\n{text}')
+        shell("registry", "serve", "--port", "0").failed(2, message)
+
+
+def test_an_invitation_is_one_line(shell: Shell) -> None:
+    make_registry(shell)
+    shell.metier.mkdir(exist_ok=True)
+    shell.config.write_text('[registry]\nurl = "https://skills.example.com"\n')
+    ran = shell("registry", "invite", "--scope", "publish:team")
+    assert ran.code == 0 and ran.out.startswith("https://skills.example.com/invite/") and ran.out.count("\n") == 1
+    assert "can publish in team" in ran.err and "It works once, for 7 days" in ran.err
+    shell("registry", "invite", "--scope", "fly").failed(5, "unknown scope 'fly'")

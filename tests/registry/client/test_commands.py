@@ -56,6 +56,25 @@ def skill(shell: Shell, name: str, **files: str) -> Path:
     return folder
 
 
+def test_logging_in_with_a_browser_prints_an_address_and_a_code(
+    anonymous: Shell, server: ServerProcess, tmp_path: Path
+) -> None:
+    anonymous("login", server.url, "--device").failed(3, "this registry has no single sign-on")
+    home = tmp_path / "sso"
+    home.mkdir()
+    settings = '[registry.oidc]\nissuer = "https://id.example"\nclient_id = "x"\nroles = {"*" = ["read"]}\n'
+    (home / "config.toml").write_text(settings)
+    with serve(home) as own, anonymous.start("login", own.url, "--device") as process:
+        assert process.stdout is not None and process.stderr is not None
+        said = process.stderr.readline().decode()
+        assert said.startswith(f"Open {own.url}/device in a browser and enter the code ")
+        form = {"user_code": said.split()[-1], "action": "approve", "scope:read": "1"}
+        own.ask_page("/device", form)
+        out, _ = process.communicate(timeout=60)
+        assert out.decode().splitlines()[0] == f"Logged in to {own.url} as admin (scope: read)"
+    assert own.url in (anonymous.metier / "credentials.toml").read_text()
+
+
 def test_logging_in_keeps_the_token_for_its_owner_alone_and_sets_the_registry(shell: Shell, server: ServerProcess) -> None:
     file = shell.home / ".metier" / "credentials.toml"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

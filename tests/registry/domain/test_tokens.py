@@ -116,3 +116,36 @@ def test_the_page_lists_only_the_own_token_without_the_scope(here: Site) -> None
     assert all(note in with_scope for note in ("plain one", "manager one", "child one", "Create token"))
     prefix = rows(here)["manager one"]["prefix"]
     assert with_scope.count(prefix) == 2
+
+
+def test_the_last_use_is_shown_to_the_hour(here: Site) -> None:
+    token = here.token("acme", "read", note="mine")
+    assert rows(here)["mine"]["used"] is None
+    for seconds, expected in ((0, "2026-01-01T00:00:00Z"), (3599, "2026-01-01T00:00:00Z"), (1, "2026-01-01T01:00:00Z")):
+        here.clock.move(seconds=seconds)
+        assert here.get("/whoami", token=token).status_code == 200
+        here.call(here.registry.tokens.flush_uses)
+        assert rows(here)["mine"]["used"] == expected
+    assert "2026-01-01</td>" in here.get("/account", token=token).text
+
+
+def test_tokens_expire_by_default_after_the_days_of_the_setting(tmp_path: Path) -> None:
+    with site(tmp_path, token_days=7) as here:
+        for days, expected in ((None, "2026-01-08T00:00:00Z"), (0, None), (2, "2026-01-03T00:00:00Z")):
+            made = mint(here, here.admin, "read", days=days)
+            assert made.json()["row"]["expires"] == expected
+        assert mint(here, here.admin, "read", days=4000).status_code == 400
+        page = here.get("/account", token=here.admin).text
+        assert 'placeholder="never" maxlength="5" value="7"' in page
+
+
+def test_the_page_offers_the_scopes_of_the_caller_as_checkboxes(here: Site) -> None:
+    ours = {"origin": "http://registry.test"}
+    manager = here.token("acme", "publish:acme", "yank", "tokens")
+    page = here.get("/account", token=manager).text
+    assert all(f'name="scope:{scope}"' in page for scope in ("publish:acme", "yank", "tokens")) and "scope:admin" not in page
+    form = {"holder": "acme", "scope:publish:acme": "1", "scope:yank": "1", "scopes": "read:acme", "note": "by box"}
+    here.post("/account/tokens", token=manager, data=form, headers=ours)
+    assert rows(here)["by box"]["scopes"] == ["publish:acme", "yank", "read:acme"]
+    refused = here.post("/account/tokens", token=manager, data={"holder": "acme", "scope:admin": "1"}, headers=ours)
+    assert refused.status_code == 403

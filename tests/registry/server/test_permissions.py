@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metier.archive import pack, unpack
-from metier.registry import ServerOptions, create_app
+from metier.registry import AuditEvent, OidcOptions, RegistryUser, ServerOptions, create_app
 from metier.registry.ed25519 import key_id, new_signing_key, release_statement, sign_statement
 from metier.spec import MemoryFiles
 from registry.builders import Site, archive, site
@@ -57,8 +57,23 @@ class Stage:
 
     def state(self) -> list[Any]:
         """All rows that a request can change, except the audit log and reports, which are open to all."""
-        tables = ("package", "owner", "release", "tag", "offer", "signature", "token", "signing_key", "upload", "session")
+        tables = (
+            "package",
+            "owner",
+            "release",
+            "tag",
+            "offer",
+            "signature",
+            "signing_key",
+            "upload",
+            "session",
+            "registry_user",
+            "device_login",
+            "invitation",
+        )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
+        # Not the time of its last use, which every request changes.
+        queries.append("select id, hashed, scopes, expires, revoked from token order by id")
         # Only jobs of this package: the registry does the jobs of earlier ones meanwhile.
         queries.append(f"select subject from job where subject = '{self.kind}:{self.name}@1.0.0'")
         return [self.here.call(self.here.registry.store.engine.rows, query) for query in queries]
@@ -137,6 +152,32 @@ def a_report(stage: Stage) -> dict[str, Any]:
     return {"id": number, "data": {"report": number, "state": "rejected"}}
 
 
+def a_user(stage: Stage) -> dict[str, Any]:
+    user = RegistryUser(
+        id=0, issuer="https://id.example", subject=stage.name, name=f"user-{stage.number}", email="", scopes=("read",),
+        created=1, signed_in=1, disabled=None,
+    )  # fmt: skip
+    stage.here.call(stage.here.registry.store.add_user, user, event=AuditEvent(1, "test", "user-create", "user:x"))
+    return {"data": {"name": user.name, "action": "disable"}}
+
+
+def an_invitation(stage: Stage) -> dict[str, Any]:
+    page = stage.admin("POST", "/admin/invite", data={"scopes": "read", "days": "7"}).text
+    return {"code": page.partition("/invite/")[2][:43], "data": {"name": f"guest-{stage.number}"}}
+
+
+def a_waiting_device(stage: Stage) -> dict[str, Any]:
+    codes = stage.here.post("/device/code").json()
+    return {"data": {"user_code": codes["user_code"], "action": "approve", "scope:read:acme": "1"}, "codes": codes}
+
+
+def an_approved_device(stage: Stage) -> dict[str, Any]:
+    waiting = a_waiting_device(stage)
+    assert stage.admin("POST", "/device", data=waiting["data"]).status_code == 200
+    grant = "urn:ietf:params:oauth:grant-type:device_code"
+    return {"data": {"grant_type": grant, "device_code": waiting["codes"]["device_code"]}}
+
+
 def a_ticket(stage: Stage) -> dict[str, Any]:
     asked = stage.here.post("/api/v1/skills/-/upload-url", token=stage.token, json=FILE)
     return {"ticket": asked.json()["uploadTicket"] if asked.status_code == 200 else "x", "content": TEXT}
@@ -192,12 +233,18 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("POST", "/skill/{name}/report"): (OPEN, sends(data={"reason": "spam"})),
     ("POST", "/login"): (OPEN, lambda stage: {"data": {"token": stage.here.admin}}),
     ("POST", "/logout"): (OPEN, sends()),
+    ("POST", "/admin/invite"): (ADMIN, sends(data={"scopes": "read", "days": "7"})),
+    ("POST", "/invite/{code}"): (OPEN, an_invitation),
+    ("POST", "/device"): (TOKENS, a_waiting_device),
+    ("POST", "/device/code"): (OPEN, sends(data={"client_id": "metier"})),
+    ("POST", "/device/token"): (OPEN, an_approved_device),
     ("POST", "/publish"): (MANAGE, sends(files={"file": ("x.zip", archive("fresh-page"))}, data={"namespace": "acme"})),
     ("POST", "/account/tokens"): (
         TOKENS, lambda stage: {"data": {"holder": stage.holder or "acme", "scopes": "read:acme"}},
     ),
     ("POST", "/account/revoke"): (TOKENS, another_token_of_the_holder),
     ("POST", "/admin/reports"): (ADMIN, a_report),
+    ("POST", "/admin/users"): (ADMIN, a_user),
     ("POST", "/admin/quarantine"): (ADMIN, lambda stage: {"data": {"name": stage.name, "reason": "x"}}),
     ("POST", "/admin/release"): (ADMIN, lambda stage: {**a_quarantine(stage), "data": {"name": stage.name}}),
 }  # fmt: skip
@@ -205,7 +252,8 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site(tmp_path_factory.mktemp("permissions")) as found:
+    oidc = OidcOptions(issuer="https://id.example", client_id="registry", roles={"*": ("read",)})
+    with site(tmp_path_factory.mktemp("permissions"), oidc=oidc) as found:
         yield found
 
 

@@ -31,6 +31,10 @@ PAGES = {
     "/skill/{name}/diff": [f"/skill/{NAME}/diff?from=1.0.0&to=1.1.0"],
     "/skill/{name}/security": [f"/skill/{NAME}/security"],
     "/login": ["/login"],
+    "/login/sso": [],
+    "/login/callback": ["/login/callback"],
+    "/invite/{code}": ["/invite/none"],
+    "/device": ["/device", "/device?user_code=BCDF-GHJK"],
     "/publish": ["/publish"],
     "/account": ["/account"],
     "/admin": ["/admin"],
@@ -63,6 +67,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
             body = BODY.replace("high", "higher") if version == "1.1.0" else BODY
             made.publish(archive(NAME, version, description="Reads tide tables. " * 20, body=body, files=script))
         made.publish(archive("star-map", "1.0.0", description="Draws the stars above a town"))
+        link = made.ask_page("/admin/invite", {"scopes": "publish:a-namespace-with-a-long-name read yank tokens", "days": "7"})
+        made.ask_page(f"/invite/{link.partition('/invite/')[2][:43]}", {"name": "a-user-with-quite-a-long-name"})
         yield made
 
 

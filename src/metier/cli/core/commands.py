@@ -141,6 +141,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("metier.cli.registry.serve:serve", "Serve a registry of skills."),
         "key": ("", "Manage the key that signs your releases."),
         "token": ("", "Create, list and revoke tokens of your registry."),
+        "invite": ("metier.cli.registry.invite:invite", "Make a link that invites one person."),
+        "user": ("", "List and disable the people who sign in."),
         "stats": ("metier.cli.registry.stats:stats", "Show registry statistics."),
         "migrate": ("metier.cli.registry.migrate:migrate", "Copy a registry to other engines."),
         "backup": ("metier.cli.registry.backup:backup", "Copy a registry into a folder."),
@@ -157,6 +159,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "create": ("metier.cli.registry.token:create", "Create a token; it is shown once."),
         "list": ("metier.cli.registry.token:list_all", "List all tokens by their prefix."),
         "revoke": ("metier.cli.registry.token:revoke", "Revoke a token."),
+    },
+    "registry user": {
+        "list": ("metier.cli.registry.user:list_all", "List the people who have signed in."),
+        "disable": ("metier.cli.registry.user:disable", "Disable a user, and end their sessions and tokens."),
+        "enable": ("metier.cli.registry.user:enable", "Enable a disabled user."),
     },
     "cache": {
         "info": ("metier.cli.cache:info", "Show the location and size of the cache."),

@@ -13,11 +13,11 @@ import click
 from metier.app import App
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import plural
-from metier.errors import ConfigError, NotFoundError
+from metier.errors import ConfigError, NotFoundError, RefusedError
 from metier.extras import MissingExtraError
 
 if TYPE_CHECKING:
-    from metier.registry import CopyResult, RegistryLocation, ServerOptions, Site
+    from metier.registry import CopyResult, OidcOptions, RegistryLocation, ServerOptions, Site
 
 __all__ = [
     "blobs_option",
@@ -54,6 +54,8 @@ def server_options(
         proxy_blobs=settings.boolean("registry.proxy_blobs"),
         site=_site(app),
         public_metrics=settings.boolean("registry.public_metrics"),
+        oidc=_single_sign_on(app),
+        token_days=settings.number("registry.token_days"),
         **more,
     )
 
@@ -72,6 +74,45 @@ def _site(app: App) -> Site:
             hint="metier config set registry.logo FILE",
         )  # fmt: skip
     return Site(name=name, welcome=welcome, logo=file)
+
+
+def _single_sign_on(app: App) -> OidcOptions | None:
+    settings = app.settings
+    issuer, client, secret, claim = (
+        settings.path(f"registry.oidc.{key}") or "" for key in ("issuer", "client_id", "client_secret", "groups_claim")
+    )
+    if not issuer:
+        return None
+    from metier.registry import OidcOptions
+
+    if not client:
+        raise ConfigError(
+            "single sign-on needs the client ID that the provider gave this registry", file="registry.oidc.client_id",
+            hint="metier config set registry.oidc.client_id ID",
+        )  # fmt: skip
+    return OidcOptions(
+        issuer=issuer, client_id=client, client_secret=secret, groups_claim=claim or "groups", roles=_roles(app),
+        allowed_domains=settings.strings("registry.oidc.allowed_domains"),
+    )  # fmt: skip
+
+
+def _roles(app: App) -> dict[str, tuple[str, ...]]:
+    """Returns the scopes of each group. Raises ConfigError here, and not when the first person signs in."""
+    from metier.registry import check_scopes
+
+    found = app.settings["registry.oidc.roles"].value or {}
+    hint = '[registry.oidc.roles] team-a = ["publish:team-a", "read"]'
+    if not isinstance(found, dict) or not found:
+        raise ConfigError("single sign-on needs the scopes of at least one group", file="registry.oidc.roles", hint=hint)
+    roles = {}
+    for group, scopes in found.items():
+        if not isinstance(scopes, list) or not all(isinstance(scope, str) for scope in scopes):
+            raise ConfigError(f"the scopes of {group!r} are not a list of texts", file="registry.oidc.roles", hint=hint)
+        try:
+            roles[str(group)] = check_scopes(scopes)
+        except RefusedError as error:
+            raise ConfigError(f"{group!r} has an {error}", file="registry.oidc.roles", hint=error.hint) from None
+    return roles
 
 
 def registry_location(app: App, *, db: str | None = None, blobs: str | None = None) -> RegistryLocation:

@@ -26,7 +26,7 @@ __all__ = ["create", "list_all", "revoke"]
     required=True,
     help="read, publish:NAMESPACE, yank, tokens, metrics or admin. Repeatable.",
 )
-@click.option("--days", type=click.IntRange(1, 3650), help="Days until the token expires.  [default: never]")
+@click.option("--days", type=click.IntRange(1, 3650), help="Days until it expires.  [default: registry.token_days, or never]")
 @click.option("--note", default="", help="What the token is for.")
 @db_option
 def create(app: App, *, holder: str, scopes: tuple[str, ...], days: int | None, note: str, db: str | None) -> Result:
@@ -37,7 +37,9 @@ def create(app: App, *, holder: str, scopes: tuple[str, ...], days: int | None, 
     location = existing_registry(app, db=db)
     from metier.registry import create_token
 
-    text, row = asyncio.run(create_token(location, holder, scopes, note=note, days=days))
+    text, row = asyncio.run(
+        create_token(location, holder, scopes, note=note, days=days or app.settings.number("registry.token_days"))
+    )
     settings = app.settings
     url = (settings.path("registry.url") or settings.path("skills.registry") or "URL").rstrip("/").removesuffix("/skills")
     info = (
@@ -61,6 +63,7 @@ def list_all(app: App, *, db: str | None) -> Result:
     lines = [
         f"{row.id:>5}  {row.prefix}…  {row.holder}  {' '.join(row.scopes)}"
         + (f"  expires {row.expires}" if row.expires else "")
+        + (f"  used {row.used}" if row.used else "")
         + (f"  created with {row.parent}" if row.parent else "")
         + ("  revoked" if row.revoked else "")
         for row in rows

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from metier.errors import (
     ConfigError,
@@ -35,6 +35,8 @@ __all__ = ["RegistryClient", "ResponseCache", "registry_url"]
 
 Json = dict[str, Any]  # Any: JSON of another server
 _LARGEST = 16 * 1024 * 1024
+_FORM = "application/x-www-form-urlencoded"
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -133,6 +135,15 @@ class RegistryClient:
     def register_key(self, namespace: str, public: str, *, note: str = "") -> Json:
         return self._change("POST", f"/namespaces/{quote(namespace, safe='')}/keys", {"public": public, "note": note})
 
+    def start_device_login(self) -> Json:
+        """Returns the codes of RFC 8628. Raises NotFoundError if the registry has no single sign-on."""
+        return self._request("POST", "/device/code", content=b"client_id=metier", content_type=_FORM)
+
+    def poll_device_login(self, device_code: str) -> Json:
+        """Returns `access_token`, or `error` with a code of RFC 8628."""
+        form = urlencode({"client_id": "metier", "grant_type": _DEVICE_GRANT, "device_code": device_code})
+        return self._request("POST", "/device/token", content=form.encode(), content_type=_FORM)
+
     def _change(self, method: str, path: str, body: Json) -> Json:
         return self._request(method, path, content=json.dumps(body).encode(), content_type="application/json")
 
@@ -177,7 +188,7 @@ class RegistryClient:
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             why = str(error) or type(error).__name__
             raise UnavailableError(f"cannot reach {self.url}: {why}", hint="check the network and the address") from error
-        if reply.status_code == HTTPStatus.NOT_MODIFIED or reply.is_success:
+        if reply.status_code == HTTPStatus.NOT_MODIFIED or reply.is_success or _is_oauth_error(reply):
             return reply
         raise _problem(reply.status_code, reply.content, self.url, has_token=bool(self.token))
 
@@ -195,6 +206,11 @@ class RegistryClient:
         # A proxy would read the token on its way to a server on this machine.
         uses_proxies = urlsplit(self.url).hostname not in _LOOPBACK
         return httpx2.Client(headers=headers, follow_redirects=False, verify=trust, trust_env=uses_proxies)
+
+
+def _is_oauth_error(reply: httpx2.Response) -> bool:
+    """OAuth answers "not yet" with status 400, which is no failure."""
+    return reply.status_code == HTTPStatus.BAD_REQUEST and reply.request.url.path.endswith("/device/token")
 
 
 def _version(name: str, version: str) -> str:

@@ -63,7 +63,8 @@ class Caller:
 
     @property
     def manages_tokens(self) -> bool:
-        return self.is_admin or "tokens" in self.scopes
+        """A person who signed in manages their own tokens; a token needs the scope."""
+        return self.is_admin or "tokens" in self.scopes or (self.token is not None and self.token.is_sign_in)
 
     @property
     def acts_for(self) -> tuple[str, ...] | None:

@@ -13,10 +13,13 @@ from metier.registry.wire import AbuseReport, DownloadDay, QueuedJob
 
 from .records import (
     AuditEvent,
+    DeviceLogin,
+    Invitation,
     Millis,
     Package,
     PackageFilters,
     RegistryToken,
+    RegistryUser,
     Release,
     ReleaseDraft,
     Signature,
@@ -27,8 +30,10 @@ from .records import (
 __all__ = [
     "AccountStore",
     "BlobStore",
+    "DeviceLoginStore",
     "DownloadStore",
     "Effect",
+    "InvitationStore",
     "JobStore",
     "ModerationStore",
     "PackageStore",
@@ -36,6 +41,7 @@ __all__ = [
     "RegistryStore",
     "SearchStore",
     "UploadStore",
+    "UserStore",
     "nothing",
 ]
 
@@ -178,6 +184,9 @@ class AccountStore(Protocol):
     async def revoke_token(self, token: int, *, event: AuditEvent) -> int:
         """Revokes a token and all tokens created with it. Returns the number of revoked tokens."""
 
+    async def mark_used(self, uses: Sequence[tuple[int, Millis]]) -> None:
+        """Stores the last use of tokens. It may be lost in a power failure."""
+
     async def keys(self, namespace: str) -> list[SigningKey]: ...
 
     async def add_key(self, key: SigningKey, *, event: AuditEvent) -> SigningKey: ...
@@ -193,6 +202,58 @@ class AccountStore(Protocol):
 
     async def setting(self, key: str, default: str) -> str:
         """Returns a setting; stores the default if there is none."""
+
+
+class UserStore(Protocol):
+    async def user(self, issuer: str, subject: str) -> RegistryUser | None: ...
+
+    async def users(self, *, after: str = "", limit: int = 100) -> list[RegistryUser]:
+        """Returns users by name."""
+
+    async def find_user(self, name: str) -> RegistryUser | None: ...
+
+    async def add_user(self, user: RegistryUser, *, event: AuditEvent) -> RegistryUser | None:
+        """Returns None if the person is a user already, or the name is a user, the holder of a token or a namespace."""
+
+    async def update_user(self, user: RegistryUser, *, revoked: Sequence[int], event: AuditEvent) -> None:
+        """Stores email, scopes and the time of a sign-in, revokes these tokens, and deletes sign-ins that are over."""
+
+    async def set_user_disabled(self, user: int, *, disabled: bool, event: AuditEvent) -> int | None:
+        """Disabling revokes all tokens of the user. Returns their number, or None if nothing changed."""
+
+    async def user_tokens(self, user: int) -> list[RegistryToken]:
+        """Returns the tokens of a user that are not revoked."""
+
+
+class DeviceLoginStore(Protocol):
+    """Logins of devices, by the hash of their device code. They end by themselves when they expire."""
+
+    async def add_device_login(self, hashed: str, user_code: str, *, address: str, now: Millis, expires: Millis) -> bool:
+        """Returns False if another device has the user code."""
+
+    async def device_login(self, user_code: str, *, now: Millis) -> DeviceLogin | None: ...
+
+    async def poll_device_login(self, hashed: str, *, now: Millis) -> DeviceLogin | None:
+        """Stores the time of a request by the device, and returns the login with the time of the one before."""
+
+    async def decide_device_login(
+        self, user_code: str, *, approver: int | None, scopes: tuple[str, ...], event: AuditEvent
+    ) -> bool:
+        """Approves a login with the approver's token, or denies it without one; only the first decision counts."""
+
+    async def end_device_login(self, hashed: str) -> bool:
+        """Returns True to one caller only."""
+
+
+class InvitationStore(Protocol):
+    """Invitations by the hash of their text."""
+
+    async def add_invitation(self, hashed: str, invitation: Invitation, *, creator: int | None, event: AuditEvent) -> None: ...
+
+    async def invitation(self, hashed: str, *, now: Millis) -> Invitation | None:
+        """Returns an invitation that has not expired, and whose creator's token is not revoked."""
+
+    async def end_invitation(self, hashed: str) -> bool: ...
 
 
 class PageSessionStore(Protocol):
@@ -250,7 +311,8 @@ class JobStore(Protocol):
 
 
 class RegistryStore(
-    PackageStore, SearchStore, ModerationStore, AccountStore, PageSessionStore, UploadStore, DownloadStore, JobStore, Protocol
+    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, InvitationStore, PageSessionStore,
+    UploadStore, DownloadStore, JobStore, Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

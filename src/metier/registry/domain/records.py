@@ -12,6 +12,8 @@ from msgspec import Struct
 
 __all__ = [
     "AuditEvent",
+    "DeviceLogin",
+    "Invitation",
     "Millis",
     "Package",
     "PackageFilters",
@@ -19,6 +21,7 @@ __all__ = [
     "PackageStatus",
     "PackageVisibility",
     "RegistryToken",
+    "RegistryUser",
     "Release",
     "ReleaseDraft",
     "ScanStatus",
@@ -28,6 +31,8 @@ __all__ = [
     "iso",
 ]
 
+SIGN_IN_PREFIX = "sso_"
+"""The prefix of tokens that stand for a sign-in."""
 Millis = int
 """Milliseconds since 1970."""
 
@@ -185,6 +190,51 @@ class RegistryToken(Struct, frozen=True, kw_only=True):
     revoked: Millis | None
     parent: int | None = None
     """The token that created this one."""
+    user_id: int | None = None
+    """The user that it belongs to; it is revoked with them."""
+    used: Millis | None = None
+    """The hour in which it was last used."""
+
+    @property
+    def is_sign_in(self) -> bool:
+        """Whether it stands for a sign-in of its user, and has no text."""
+        return self.prefix.startswith(SIGN_IN_PREFIX)
+
+
+class RegistryUser(Struct, frozen=True, kw_only=True):
+    """A person who signs in. Issuer and subject identify them; name and email are for display and may be reused elsewhere."""
+
+    id: int
+    issuer: str
+    subject: str
+    name: str
+    """Their namespace, which never changes."""
+    email: str
+    scopes: tuple[str, ...]
+    """Those of the last sign-in."""
+    created: Millis
+    signed_in: Millis | None
+    disabled: Millis | None
+
+
+class DeviceLogin(Struct, frozen=True, kw_only=True):
+    """A device that waits for a person to approve its login."""
+
+    user_code: str
+    address: str
+    """The address of the device."""
+    expires: Millis
+    polled: Millis
+    """The time at which the device asked before."""
+    scopes: tuple[str, ...]
+    denied: bool
+    approver: RegistryToken | None
+
+
+class Invitation(Struct, frozen=True, kw_only=True):
+    scopes: tuple[str, ...]
+    note: str
+    expires: Millis
 
 
 class SigningKey(Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from metier.errors import RefusedError
 from metier.registry.blobs import CachedBlobs, open_blobs
@@ -12,9 +13,11 @@ from metier.registry.workers import WorkBudgetError, WorkerPool, Workers
 from metier.values import dataclass, field
 
 from .admission import Admission, ReleaseScanner, admit
+from .device_logins import DeviceLogins
 from .download_counts import DownloadCounter
 from .failed_logins import FailedLogins
 from .file_uploads import FileUploads
+from .invitations import Invitations
 from .moderation import Moderation
 from .ownership import Ownership
 from .protocols import BlobStore, RegistryStore
@@ -25,8 +28,22 @@ from .sessions import PageSessions
 from .signatures import Signatures
 from .tokens import Tokens
 from .turns import UploadTurns
+from .users import Users
 
-__all__ = ["ConnectionLimits", "Registry", "RequestRates", "ServerOptions", "Site", "WorkLimits", "now_millis", "open_registry"]
+if TYPE_CHECKING:
+    from metier.registry.oidc import OidcProvider
+
+__all__ = [
+    "ConnectionLimits",
+    "OidcOptions",
+    "Registry",
+    "RequestRates",
+    "ServerOptions",
+    "Site",
+    "WorkLimits",
+    "now_millis",
+    "open_registry",
+]
 
 _MIB = 1024 * 1024
 
@@ -98,6 +115,21 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OidcOptions:
+    """Single sign-on with an OpenID provider."""
+
+    issuer: str
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    """Empty for a public client, which only PKCE protects."""
+    groups_claim: str = "groups"
+    roles: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The scopes of each group; `*` is everyone who signs in."""
+    allowed_domains: tuple[str, ...] = ()
+    """Domains of verified email addresses; empty means all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     db: str
     """`sqlite:///path` or `postgresql://…`"""
@@ -125,6 +157,9 @@ class ServerOptions:
     """Log lines on stderr: `errors`, or also every request as `text` or `json`."""
     public_metrics: bool = False
     """Answer /metrics without a token."""
+    oidc: OidcOptions | None = None
+    token_days: int = 0
+    """Days until a new token expires, unless its creator chooses; 0 means never."""
     metrics_folder: str = ""
     """The folder in which the workers of one server save their counters; empty for a single worker."""
     scanner: str = ""
@@ -144,6 +179,11 @@ class Registry:
     signatures: Signatures
     tokens: Tokens
     sessions: PageSessions
+    users: Users
+    device_logins: DeviceLogins
+    invitations: Invitations
+    provider: OidcProvider | None
+    """The identity provider of single sign-on."""
     failed_logins: FailedLogins
     uploads: FileUploads
     downloads: DownloadCounter
@@ -158,8 +198,11 @@ class Registry:
     async def close(self) -> None:
         try:
             await self.downloads.flush()
+            await self.tokens.flush_uses()
         finally:
             self.workers.close()
+            if self.provider:
+                await self.provider.close()
             await self.blobs.close()
             await self.store.close()
 
@@ -176,7 +219,8 @@ async def open_registry(
     try:
         blobs = CachedBlobs(open_blobs(options.blobs), size=options.cache_bytes)
         queries = Queries(store, blobs, clock)
-        work = options.work
+        work, oidc = options.work, options.oidc
+        tokens = Tokens(store, default_days=options.token_days)
         workers = workers or _start_workers(work)
         turns = UploadTurns(work.check_processes, most=work.uploads, most_per_token=work.uploads_per_token)
         return Registry(
@@ -189,8 +233,12 @@ async def open_registry(
             ownership=Ownership(store, clock),
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
-            tokens=Tokens(store),
+            tokens=tokens,
+            invitations=Invitations(store, tokens),
+            device_logins=DeviceLogins(store, tokens, token_days=options.token_days),
             sessions=PageSessions(store),
+            users=Users(store, oidc.roles, oidc.allowed_domains) if oidc else Users(store),
+            provider=_provider(oidc, clock) if oidc else None,
             failed_logins=FailedLogins(store, clock),
             uploads=FileUploads(store, blobs, clock),
             downloads=await DownloadCounter.start(store, store, clock),
@@ -200,6 +248,16 @@ async def open_registry(
     except BaseException:
         await store.close()
         raise
+
+
+def _provider(options: OidcOptions, clock: Callable[[], Millis]) -> OidcProvider:
+    # Imported here: commands that only open the database do not pay for it.
+    from metier.registry.oidc import OidcProvider
+
+    return OidcProvider(
+        issuer=options.issuer, client_id=options.client_id, client_secret=options.client_secret,
+        groups_claim=options.groups_claim, clock=clock,
+    )  # fmt: skip
 
 
 def _start_workers(work: WorkLimits) -> Workers:

@@ -9,19 +9,35 @@ import hashlib
 import re
 import secrets
 import zlib
+from collections.abc import Iterable
 
-from metier.errors import RefusedError
+from msgspec.structs import replace
+
+from metier.errors import RefusedError, UsageError
 from metier.spec import is_name
 
 from .access import Caller, UnauthenticatedError
 from .protocols import AccountStore
-from .records import AuditEvent, Millis, RegistryToken
+from .records import SIGN_IN_PREFIX, AuditEvent, Millis, RegistryToken, RegistryUser
 
-__all__ = ["Tokens", "hash_secret", "is_token_text", "new_token_text", "token_prefix"]
+__all__ = [
+    "LONGEST_DAYS",
+    "Tokens",
+    "check_scopes",
+    "covers",
+    "hash_secret",
+    "is_token_text",
+    "new_token_text",
+    "sign_in_prefix",
+    "token_prefix",
+]
 
 _PREFIX = "mtr_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|metrics|admin")
+LONGEST_DAYS = 3_650
+_HOUR_MS = 3_600_000
+_DAY_MS = 24 * _HOUR_MS
 _PREFIX_LENGTH = len(_PREFIX) + 6
 
 
@@ -47,9 +63,26 @@ def hash_secret(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def sign_in_prefix() -> str:
+    """Returns the prefix of a token that stands for a sign-in. It has no text."""
+    return f"{SIGN_IN_PREFIX}{secrets.token_hex(3)}"
+
+
+def check_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
+    """Returns the scopes, each once. Raises RefusedError for one that does not exist."""
+    wanted = tuple(dict.fromkeys(scopes))
+    for scope in wanted:
+        if not _SCOPE.fullmatch(scope):
+            raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
+                          hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens, metrics or admin")  # fmt: skip
+    return wanted
+
+
 class Tokens:
-    def __init__(self, accounts: AccountStore) -> None:
+    def __init__(self, accounts: AccountStore, *, default_days: int = 0) -> None:
         self._accounts = accounts
+        self._default_days = default_days
+        self._uses: dict[int, Millis] = {}
 
     async def authenticate(self, text: str | None, *, address: str, now: Millis) -> Caller:
         if not text:
@@ -61,7 +94,24 @@ class Tokens:
             raise UnauthenticatedError("this token was revoked", hint="create a new one")
         if token.expires is not None and token.expires <= now:
             raise UnauthenticatedError("this token has expired", hint="create a new one")
+        if token.used is None or now - token.used >= _HOUR_MS:
+            self._uses[token.id] = now
         return Caller(token, address)
+
+    async def flush_uses(self) -> None:
+        """Writes the times at which tokens were used, to the hour: a read must not wait for a write."""
+        uses, self._uses = self._uses, {}
+        if uses:
+            await self._accounts.mark_used(list(uses.items()))
+
+    def expiry(self, days: int | None, *, now: Millis) -> Millis | None:
+        """Returns the end of a new token: None means the registry's default, and 0 never."""
+        chosen = self._default_days if days is None else days
+        if not 0 <= chosen <= LONGEST_DAYS:
+            raise UsageError(
+                f"invalid number of days {chosen}", hint=f"use 1 to {LONGEST_DAYS:,}, or 0 for a token that does not expire"
+            )
+        return now + chosen * _DAY_MS if chosen else None
 
     async def create_first(self, *, now: Millis) -> str | None:
         """Returns an admin token if the registry has no token yet."""
@@ -74,6 +124,17 @@ class Tokens:
         )
         return text if made else None
 
+    async def create_for(self, user: RegistryUser, *, address: str, note: str, now: Millis) -> tuple[str, RegistryToken]:
+        """Returns the text of a first token of a new user, with all scopes of the user, and its record."""
+        text = new_token_text()
+        row = _row(text, holder=user.name, scopes=user.scopes, note=note, now=now, expires=self.expiry(None, now=now))
+        row = replace(row, user_id=user.id)
+        event = Caller(row, address).event(now, "token-create", f"token:{row.prefix}", f"{user.name}: {' '.join(user.scopes)}")
+        made = await self._accounts.add_token(row, hash_secret(text), event=event)
+        if made is None:
+            raise AssertionError("only the first token can be skipped")
+        return text, made
+
     async def create(
         self,
         caller: Caller,
@@ -85,22 +146,20 @@ class Tokens:
         now: Millis,
     ) -> tuple[str, RegistryToken]:
         """Returns the text of a new token and its record. It expires no later than the caller's own token."""
-        wanted = tuple(dict.fromkeys(scopes))
-        for scope in wanted:
-            if not _SCOPE.fullmatch(scope):
-                raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
-                              hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens, metrics or admin")  # fmt: skip
+        wanted = check_scopes(scopes)
         if not wanted or not is_name(holder):
             raise RefusedError(f"a token needs a scope and a valid holder, not {holder[:80]!r}", rule="scope",
                           hint="for example the holder acme and the scope publish:acme")  # fmt: skip
         caller.require(caller.manages_tokens, "create tokens", scope="tokens")
-        own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
+        own = holder == caller.name and all(covers(caller, scope) for scope in wanted)
         caller.require(caller.is_admin or own, "create a token for another holder or with more scopes", scope="admin")
-        parent = caller.token if caller.token and caller.token.id else None
+        parent = caller.token if caller.token and caller.token.id and not caller.token.is_sign_in else None
         if parent and parent.expires is not None:
             expires = min(parent.expires, expires or parent.expires)
         text = new_token_text()
         row = _row(text, holder=holder, scopes=wanted, note=note[:200], now=now, expires=expires, parent=parent)
+        # Also the children of a user's token belong to the user.
+        row = replace(row, user_id=caller.token.user_id if caller.token else None)
         event = caller.event(now, "token-create", f"token:{row.prefix}", f"{holder}: {' '.join(wanted)}")
         made = await self._accounts.add_token(row, hash_secret(text), event=event)
         if made is None:
@@ -120,12 +179,12 @@ class Tokens:
         if row is None:
             return 0
         own = caller.token is not None and row.id == caller.token.id
-        allowed = own or caller.is_admin or all(_covers(caller, scope) for scope in row.scopes)
+        allowed = own or caller.is_admin or all(covers(caller, scope) for scope in row.scopes)
         caller.require(allowed, "revoke a token with more scopes", scope="admin")
         return await self._accounts.revoke_token(token, event=caller.event(now, "token-revoke", f"token:{row.prefix}"))
 
 
-def _covers(caller: Caller, scope: str) -> bool:
+def covers(caller: Caller, scope: str) -> bool:
     """Returns whether the caller has at least this scope."""
     kind, _, namespace = scope.partition(":")
     if kind == "publish":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from metier.errors import NotFoundError, UsageError
+from metier.errors import NotFoundError
 from metier.registry import wire
 from metier.registry.domain.access import Right
 
@@ -17,7 +17,6 @@ from .uploads import read_json
 __all__ = ["ROUTES"]
 
 _NO_STORE: Headers = ((b"cache-control", b"no-store"),)
-_LONGEST_DAYS = 3_650
 _PAGE = 50
 _BEFORE = QueryParameter("before", "only entries with a smaller number", {"type": "integer", "minimum": 1})
 
@@ -26,8 +25,8 @@ class TokenRequest(Struct):
     holder: str
     scopes: list[str]
     note: str = ""
-    days: int = 0
-    """Days until it expires; 0 means never."""
+    days: int | None = None
+    """Days until it expires; 0 means never, and null the registry's default."""
 
 
 class WhoAmI(Struct):
@@ -92,14 +91,10 @@ async def tokens(request: RegistryRequest) -> HttpResponse:
 
 async def create_token(request: RegistryRequest) -> HttpResponse:
     wanted = await read_json(request, TokenRequest)
-    if not 0 <= wanted.days <= _LONGEST_DAYS:
-        raise UsageError(
-            f"invalid number of days {wanted.days}", hint=f"use 1 to {_LONGEST_DAYS:,}, or 0 for a token that does not expire"
-        )
     now = request.registry.clock()
     text, row = await request.registry.tokens.create(
         request.caller, holder=wanted.holder, scopes=tuple(wanted.scopes), note=wanted.note, now=now,
-        expires=now + wanted.days * 86_400_000 if wanted.days else None,
+        expires=request.registry.tokens.expiry(wanted.days, now=now),
     )  # fmt: skip
     return json_response(wire.NewToken(token=text, row=views.token(row)), status=201, headers=_NO_STORE)
 

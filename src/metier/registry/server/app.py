@@ -24,7 +24,7 @@ from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry, ServerOptions, now_millis, open_registry
 from metier.registry.workers import Workers
 
-from . import accounts, clawhub, discovery, error_responses, oci, operations
+from . import accounts, clawhub, device_logins, discovery, error_responses, oci, operations
 from .authentication import authenticate, bearer_token, redacted_path
 from .background_jobs import run_background_jobs
 from .client_address import TrustedProxies, limit_key
@@ -58,6 +58,7 @@ def create_app(
         *package_routes(PackageKind.AGENT),
         *owner_routes(PackageKind.AGENT),
         *accounts.ROUTES,
+        *device_logins.ROUTES,
         *discovery.ROUTES,
         *clawhub.ROUTES,
         *oci.ROUTES,

@@ -16,11 +16,19 @@ from metier.registry.domain.access import Caller, UnauthenticatedError
 from .request_checks import is_same_origin
 from .routing import RegistryRequest
 
-__all__ = ["authenticate", "bearer_token", "check_origin", "cookie_name", "redacted_path", "session_texts"]
+__all__ = [
+    "authenticate",
+    "bearer_token",
+    "check_origin",
+    "cookie_name",
+    "cookie_values",
+    "redacted_path",
+    "session_texts",
+]
 
 _COOKIE = "metier_session"
 _LONGEST_COOKIES = 16_384
-_IN_PATH = re.compile(r"^/t/[^/]*|mtr_[A-Za-z0-9]+")
+_IN_PATH = re.compile(r"^/(t|invite)/[^/]*|mtr_[A-Za-z0-9]+")
 
 
 async def authenticate(request: RegistryRequest, token: str, *, address: str) -> Caller:
@@ -51,13 +59,17 @@ def bearer_token(headers: dict[bytes, bytes], params: dict[str, str]) -> str:
     return params.get("token", "")
 
 
-def cookie_name(base: str) -> str:
-    return f"__Host-{_COOKIE}" if base.startswith("https:") else _COOKIE
+def cookie_name(base: str, name: str = _COOKIE) -> str:
+    return f"__Host-{name}" if base.startswith("https:") else name
 
 
 def session_texts(scope: Scope, base: str) -> list[str]:
-    """Returns the values of all cookies with our name."""
-    name = cookie_name(base)
+    """Returns the values of all cookies with the name of sessions."""
+    return cookie_values(scope, cookie_name(base))
+
+
+def cookie_values(scope: Scope, name: str) -> list[str]:
+    """Returns the values of all cookies with a name."""
     header = b"; ".join(value for key, value in scope["headers"] if key == b"cookie")[:_LONGEST_COOKIES].decode("latin-1")
     parts = (part.strip().partition("=") for part in header.split(";"))
     return [value.strip().strip('"') for key, _, value in parts if key == name]
@@ -73,4 +85,4 @@ def check_origin(request: RegistryRequest) -> None:
 
 def redacted_path(path: str) -> str:
     """Returns the path for logs, without the token that it may contain."""
-    return _IN_PATH.sub(lambda found: "/t/***" if found[0].startswith("/t/") else "mtr_***", path)[:500]
+    return _IN_PATH.sub(lambda found: f"/{found[1]}/***" if found[1] else "mtr_***", path)[:500]

@@ -42,6 +42,7 @@ async def run_background_jobs(registry: Registry, metrics: Metrics) -> None:
         try:
             await asyncio.to_thread(metrics.save)
             metrics.events["download"] += await registry.downloads.flush()
+            await registry.tokens.flush_uses()
             metrics.events["job"] += await run_due_jobs(registry)
         except UnavailableError as error:
             metrics.events["unavailable"] += 1

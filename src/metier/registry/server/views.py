@@ -125,6 +125,7 @@ def token(row: RegistryToken) -> wire.TokenRow:
     return wire.TokenRow(
         id=row.id, prefix=row.prefix, holder=row.holder, scopes=list(row.scopes), note=row.note, created=iso(row.created),
         expires=_iso(row.expires), revoked=_iso(row.revoked), parent=row.parent,
+        used=_iso(row.used),
     )  # fmt: skip
 
 

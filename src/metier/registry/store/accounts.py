@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from metier.errors import ConflictError
@@ -10,9 +12,9 @@ from metier.registry.domain.records import AuditEvent, RegistryToken, SigningKey
 from .engine import Engine, Transaction
 from .packages import add_event, refresh_package
 
-__all__ = ["TOKEN_COLUMNS", "AccountRows", "token_record"]
+__all__ = ["TOKEN_COLUMNS", "AccountRows", "revoke_tokens", "token_record"]
 
-TOKEN_COLUMNS = "id, prefix, holder, scopes, note, created, expires, revoked, parent"  # noqa: S105  (columns)
+TOKEN_COLUMNS = "id, prefix, holder, scopes, note, created, expires, revoked, parent, user_id, used"  # noqa: S105  (columns)
 _REVOKE = "update token set revoked = ? where {} and revoked is null returning id, prefix"
 _KEY = ", ".join(SigningKey.__struct_fields__)
 
@@ -43,9 +45,15 @@ class AccountRows:
                 hold = " for update" if self.engine.dialect == "postgresql" else ""
                 if not await transaction.rows(f"select 1 from token where id = ? and revoked is null{hold}", (token.parent,)):
                     raise ConflictError("the token was revoked", hint="log in with another token")
+            if token.user_id is not None:
+                hold = " for update" if self.engine.dialect == "postgresql" else ""
+                if not await transaction.rows(
+                    f"select 1 from registry_user where id = ? and disabled is null{hold}", (token.user_id,)
+                ):
+                    raise ConflictError("the user was disabled", hint="ask the administrator")
             rows = await transaction.rows(
-                "insert into token (hashed, prefix, holder, scopes, note, created, expires, parent)"
-                f" values (?, ?, ?, ?, ?, ?, ?, ?) returning {TOKEN_COLUMNS}",
+                "insert into token (hashed, prefix, holder, scopes, note, created, expires, parent, user_id)"
+                f" values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning {TOKEN_COLUMNS}",
                 (
                     hashed,
                     token.prefix,
@@ -55,6 +63,7 @@ class AccountRows:
                     token.created,
                     token.expires,
                     token.parent,
+                    token.user_id,
                 ),
             )
             await add_event(transaction, event)
@@ -62,24 +71,13 @@ class AccountRows:
 
     async def revoke_token(self, token: int, *, event: AuditEvent) -> int:
         async with self.engine.transaction() as transaction:
-            rows = await transaction.rows(_REVOKE.format("id = ?"), (event.at, token))
-            if not rows:
-                return 0
-            revoked = below = [(token, "")]
-            await add_event(transaction, event)
-            # One level at a time: each update waits for tokens that are being created with those of the level above.
-            while below:
-                marks = ", ".join("?" * len(below))
-                below = [
-                    (row[0], row[1])
-                    for row in await transaction.rows(
-                        _REVOKE.format(f"parent in ({marks})"), (event.at, *(number for number, _ in below))
-                    )
-                ]
-                revoked = [*revoked, *below]
-                for _, prefix in below:
-                    await add_event(transaction, replace(event, subject=f"token:{prefix}", details=f"with {event.subject}"))
-        return len(revoked)
+            return await revoke_tokens(transaction, "id = ?", token, event=event)
+
+    async def mark_used(self, uses: Sequence[tuple[int, int]]) -> None:
+        async with self.engine.transaction(durable=False) as transaction:
+            await transaction.execute_many(
+                "update token set used = ? where id = ? and (used is null or used < ?)", [(at, token, at) for token, at in uses]
+            )
 
     async def keys(self, namespace: str) -> list[SigningKey]:
         rows = await self.engine.rows(f"select {_KEY} from signing_key where namespace = ? order by id", (namespace,))
@@ -129,6 +127,23 @@ class AccountRows:
             )
             rows = await transaction.rows("select value from setting where key = ?", (key,))
         return str(rows[0][0])
+
+
+async def revoke_tokens(transaction: Transaction, where: str, value: int, *, event: AuditEvent) -> int:
+    """Revokes tokens and those created with them, each with an entry in the audit log. Returns their number."""
+    below = await transaction.rows(_REVOKE.format(where), (event.at, value))
+    count = 0
+    # One level at a time: each update waits for tokens that are being created with those of the level above.
+    while below:
+        for _, prefix in below:
+            subject = f"token:{prefix}"
+            details = event.details if subject == event.subject else f"with {event.subject}"
+            await add_event(transaction, replace(event, subject=subject, details=details))
+        count += len(below)
+        marks = ", ".join("?" * len(below))
+        numbers = (number for number, _ in below)
+        below = await transaction.rows(_REVOKE.format(f"parent in ({marks})"), (event.at, *numbers))
+    return count
 
 
 async def _remove_badges(transaction: Transaction, namespace: str, keyid: str, *, at: int) -> None:

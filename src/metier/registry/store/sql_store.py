@@ -8,8 +8,10 @@ from urllib.parse import unquote, urlsplit
 from metier.errors import UsageError
 
 from .accounts import AccountRows
+from .device_logins import DeviceLoginRows
 from .downloads import DownloadRows
 from .engine import Engine
+from .invitations import InvitationRows
 from .jobs import JobRows
 from .migrate import migrate
 from .moderation import ModerationRows
@@ -18,12 +20,15 @@ from .search import SearchRows
 from .sessions import PageSessionRows
 from .spellings import SpellingRows
 from .sqlite import SqliteEngine
+from .users import UserRows
 
 __all__ = ["SqlStore", "open_engine", "open_store"]
 
 
 class SqlStore(
-    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, PageSessionRows, DownloadRows, JobRows
+    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, InvitationRows,
+    PageSessionRows,
+    DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

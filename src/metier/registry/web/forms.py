@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp
 
@@ -18,19 +21,23 @@ from metier.registry.server.routing import RegistryRequest
 from metier.registry.server.uploads import read_form, receive_archive
 from metier.registry.wire import AbuseReport, PublishReceipt
 
-from .templates import redirect, render_page, with_status
+from .sign_in import logout_page, start_session
+from .templates import local_path, redirect, render_page, with_status
 
 __all__ = [
-    "account", "admin", "create_token", "log_in", "log_out", "login_form", "publish", "publish_form", "quarantine",
-    "release_quarantined", "report", "resolve_report", "revoke_token", "unyank", "yank",
+    "account", "admin", "create_token", "decide_device", "device_form", "log_in", "log_out", "login_form", "publish",
+    "publish_form", "quarantine", "release_quarantined", "report", "resolve_report", "revoke_token", "set_user",
+    "unyank", "yank",
 ]  # fmt: skip
 
-_DAY_MS = 86_400_000
+_SCOPE_FIELD = "scope:"
+_MOST_OFFERED = 12
+_ADMIN_SCOPES = ("read", "publish:*", "yank", "tokens", "metrics", "admin")
 _PAGE = 50
 
 
 async def login_form(request: RegistryRequest) -> HttpResponse:
-    return render_page(request, "login.html", error="", next=_local_path(request.query_params.get("next", "")))
+    return _login_page(request, next=local_path(request.query_params.get("next", "")))
 
 
 async def log_in(request: RegistryRequest) -> ASGIApp:
@@ -38,26 +45,28 @@ async def log_in(request: RegistryRequest) -> ASGIApp:
     check_origin(request)
     registry, address = request.registry, request.caller.address
     form = await read_form(request)
-    text, target = form.get("token", ""), _local_path(form.get("next", ""))
+    text, target = form.get("token", ""), local_path(form.get("next", ""))
     try:
         if not text:
             raise UnauthenticatedError("no token", hint="enter a token")
         caller = await registry.tokens.authenticate(text, address=address, now=registry.clock())
     except UnauthenticatedError as error:
         await registry.failed_logins.record(text, address=address, error=error)
-        return with_status(render_page(request, "login.html", error=f"{error}; {error.hint}", next=target), error)
-    await registry.sessions.end(request.caller, session_texts(request.scope, request.base), now=registry.clock())
-    session, seconds = await registry.sessions.start(caller, now=registry.clock())
-    response = RedirectResponse(target or "/account", status_code=303)
-    response.set_cookie(
-        cookie_name(request.base), session, max_age=seconds, path="/", httponly=True, samesite="lax", secure=_is_secure(request)
-    )
-    return response
+        return with_status(_login_page(request, error=f"{error}; {error.hint}", next=target), error)
+    return await start_session(request, caller, target)
+
+
+def _login_page(request: RegistryRequest, *, next: str, error: str = "") -> HttpResponse:  # noqa: A002  (a field of the form)
+    return render_page(request, "login.html", error=error, next=next, has_sso=request.registry.provider is not None)
 
 
 async def log_out(request: RegistryRequest) -> ASGIApp:
     texts = session_texts(request.scope, request.base)
     await request.registry.sessions.end(request.caller, texts, now=request.registry.clock())
+    page = await logout_page(request)
+    if page is not None:
+        # The cookie stays: its session is over, and a new one replaces it.
+        return page
     response = RedirectResponse("/", status_code=303)
     response.delete_cookie(cookie_name(request.base), path="/", httponly=True, samesite="lax", secure=_is_secure(request))
     return response
@@ -137,6 +146,8 @@ async def account(request: RegistryRequest, *, new_token: str = "", error: Metie
             request,
             "account.html",
             tokens=tokens,
+            offered=_offered_scopes(request),
+            token_days=request.registry.options.token_days,
             prefixes={row.id: row.prefix for row in tokens},
             new_token=new_token,
             error=message,
@@ -151,20 +162,63 @@ async def create_token(request: RegistryRequest) -> HttpResponse:
     try:
         now = request.registry.clock()
         days = form.get("days", "")
-        if days and not (days.isascii() and days.isdigit() and len(days) < 5 and 0 < int(days) <= 3650):
-            raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 3650, or leave it empty")
+        if days and not (days.isascii() and days.isdigit() and len(days) < 5):
+            raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 3,650, or leave it empty")
         text, _ = await request.registry.tokens.create(
             request.caller,
             holder=form.get("holder", ""),
-            scopes=tuple(form.get("scopes", "").replace(",", " ").split()),
+            scopes=_chosen_scopes(form),
             note=form.get("note", ""),
-            expires=now + int(days) * _DAY_MS if days else None,
+            expires=request.registry.tokens.expiry(int(days or 0), now=now),
             now=now,
         )
     except MetierError as error:
         return await account(request, error=error)
     # No redirect: only this response contains the token.
     return await account(request, new_token=text)
+
+
+async def device_form(request: RegistryRequest, *, done: str = "", error: MetierError | None = None) -> ASGIApp:
+    user_code = request.query_params.get("user_code", "")
+    if request.caller.token is None:
+        target = f"/device?{urlencode({'user_code': user_code})}" if user_code else "/device"
+        return redirect(f"/login?{urlencode({'next': target})}")
+    waiting = None
+    if user_code and not done and error is None:
+        try:
+            waiting = await request.registry.device_logins.find(request.caller, user_code, now=request.registry.clock())
+        except MetierError as found:
+            error = found
+    page = render_page(
+        request, "device.html", waiting=waiting, done=done, error=f"{error}; {error.hint}" if error else "",
+        offered=_offered_scopes(request),
+    )  # fmt: skip
+    return with_status(page, error)
+
+
+async def decide_device(request: RegistryRequest) -> ASGIApp:
+    _require_token(request, "log in a device")
+    form = await read_form(request)
+    logins, now, code = request.registry.device_logins, request.registry.clock(), form.get("user_code", "")
+    try:
+        if form.get("action", "") == "approve":
+            await logins.approve(request.caller, code, _chosen_scopes(form), now=now)
+            return await device_form(
+                request, done="Approved. The device fetches its token in a few seconds; you may close this page."
+            )
+        await logins.deny(request.caller, code, now=now)
+    except MetierError as error:
+        return await device_form(request, error=error)
+    return await device_form(request, done="Denied. The device gets no token.")
+
+
+def _offered_scopes(request: RegistryRequest) -> tuple[str, ...]:
+    return (_ADMIN_SCOPES if request.caller.is_admin else request.caller.scopes)[:_MOST_OFFERED]
+
+
+def _chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:
+    boxes = (name.removeprefix(_SCOPE_FIELD) for name in form if name.startswith(_SCOPE_FIELD))
+    return (*boxes, *form.get("scopes", "").replace(",", " ").split())
 
 
 async def revoke_token(request: RegistryRequest) -> ASGIApp:
@@ -175,17 +229,27 @@ async def revoke_token(request: RegistryRequest) -> ASGIApp:
     return redirect("/account")
 
 
-async def admin(request: RegistryRequest) -> HttpResponse:
+async def admin(request: RegistryRequest, *, invitation: str = "") -> HttpResponse:
     moderation = request.registry.moderation
     events = await moderation.audit(request.caller, before=_number(request, "before"))
     # Separate lists, so that reports without a token do not bury the others.
     reports = await moderation.reports(request.caller, before=_number(request, "reports"), anonymous=False)
     anonymous = await moderation.reports(request.caller, before=_number(request, "anonymous"), anonymous=True)
     quarantined = await moderation.quarantined(request.caller)
+    users = await request.registry.users.list(request.caller, after=request.query_params.get("users", ""))
     return render_page(
-        request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined,
+        request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined, users=users,
+        invitation=invitation,
         older=events[-1][0] if len(events) >= _PAGE else None, page=_PAGE,
     )  # fmt: skip
+
+
+async def set_user(request: RegistryRequest) -> ASGIApp:
+    form = await read_form(request)
+    disabled = form.get("action", "disable") != "enable"
+    registry = request.registry
+    await registry.users.set_disabled(request.caller, form.get("name", ""), disabled=disabled, now=registry.clock())
+    return redirect("/admin")
 
 
 async def resolve_report(request: RegistryRequest) -> ASGIApp:
@@ -218,9 +282,3 @@ def _number(request: RegistryRequest, name: str) -> int | None:
 
 def _require_token(request: RegistryRequest, action: str) -> None:
     request.caller.require(True, action, scope="publish:NAMESPACE")
-
-
-def _local_path(target: str) -> str:
-    """Returns the path, or an empty text for anything that a browser could read as another host."""
-    is_local = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable() and "\\" not in target
-    return target if is_local else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metier.registry.server.routing import Endpoint, Route
 
-from . import forms, search_pages, skill_pages, templates
+from . import forms, invitations, search_pages, sign_in, skill_pages, templates
 
 __all__ = ["ROUTES"]
 
@@ -33,7 +33,14 @@ ROUTES = (
     _form("/skill/{name}/report", forms.report, rate="report"),
     _page("/login", forms.login_form),
     _form("/login", forms.log_in),
+    _page("/login/sso", sign_in.start_sign_in, rate="write"),
+    _page("/login/callback", sign_in.finish_sign_in, rate="write"),
     _form("/logout", forms.log_out),
+    _page("/invite/{code}", invitations.invitation_form),
+    _form("/invite/{code}", invitations.accept),
+    _form("/admin/invite", invitations.invite),
+    _page("/device", forms.device_form),
+    _form("/device", forms.decide_device),
     _page("/publish", forms.publish_form),
     _form("/publish", forms.publish),
     _page("/account", forms.account),
@@ -41,6 +48,7 @@ ROUTES = (
     _form("/account/revoke", forms.revoke_token),
     _page("/admin", forms.admin),
     _form("/admin/reports", forms.resolve_report),
+    _form("/admin/users", forms.set_user),
     _form("/admin/quarantine", forms.quarantine),
     _form("/admin/release", forms.release_quarantined),
     _page("/static/{path...}", templates.static_file, rate=""),

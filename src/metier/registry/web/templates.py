@@ -24,7 +24,7 @@ from metier.registry.server.error_responses import status_of
 from metier.registry.server.responses import Headers, HttpResponse, text_response
 from metier.registry.server.routing import RegistryRequest
 
-__all__ = ["logo", "redirect", "render_error", "render_fragment", "render_page", "static_file", "with_status"]
+__all__ = ["local_path", "logo", "redirect", "render_error", "render_fragment", "render_page", "static_file", "with_status"]
 
 _HTML = b"text/html; charset=utf-8"
 _POLICY = (
@@ -83,6 +83,12 @@ def render_error(request: RegistryRequest, error: MetierError) -> HttpResponse:
         request, "error.html", status=status, heading=title, message=str(error), hint=error.hint, here=request.scope["path"]
     )
     return with_status(response, error)
+
+
+def local_path(target: str) -> str:
+    """Returns the path, or an empty text for anything that a browser could read as another host."""
+    is_local = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable() and "\\" not in target
+    return target if is_local else ""
 
 
 def redirect(where: str) -> ASGIApp:
