@@ -103,9 +103,8 @@ def test_a_script_runs_in_a_container_if_the_settings_say_so(shell: Shell, tmp_p
     assert (ran.data["isolation"]["level"], ran.data["isolation"]["engine"]) == ("namespace", "podman")
     assert ran.data["workspace"] is None
     shell("config", "set", "policy.network", "allow")
-    shell("skill", "run", "tool", "go", "--network", "example.com", PATH=PATH).failed(
-        5, "the container runner cannot give a script network access"
-    )
+    granted = shell("skill", "run", "tool", "go", "--network", "example.com", "--json", PATH=PATH)
+    assert granted.data["exit_code"] == 0
 
 
 def test_a_timeout_above_the_setting_is_not_cut_silently(shell: Shell) -> None:
