@@ -152,7 +152,7 @@ def test_honest_instructions_stay_as_they_are(text: str) -> None:
 
 def test_every_tag_that_the_code_writes_is_in_the_table() -> None:
     pages = ("charts", "html_page", "html_report", "junit", "library_page")
-    drawings = {*(f"evals/{name}.py" for name in pages), "runtime/behaviour/answers.py"}
+    drawings = {*(f"evals/{name}.py" for name in pages), "runtime/behaviour/answers.py", "runtime/behaviour/canaries.py"}
     found: dict[str, str] = {}
     for package in ("adapters", "agents", "disclosure", "evals", "mcp", "models", "runtime"):
         for file in (SOURCE / package).rglob("*.py"):
