@@ -70,6 +70,8 @@ def test_a_good_text_is_accepted_and_shown_again(shop: Site) -> None:
     page = check(shop, GOOD.replace("\n", "\r\n")).text
     assert ACCEPTED in page and "scan passed" in page and "name: tide-tables" in page
     assert "<html" not in check(shop, GOOD, **PART).text
+    page = check(shop, f"{GOOD}\n\nSee [more](references/more.md).\n").text
+    assert ACCEPTED in page and "is not in the skill" not in page
     sent = shop.post("/playground", files={"skill": (None, GOOD)}, headers=OURS)
     assert ACCEPTED in sent.text
 
