@@ -231,6 +231,7 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("POST", "/skill/{name}/yank"): (YANK, sends(data={"version": "1.0.0", "reason": "r"})),
     ("POST", "/skill/{name}/unyank"): (YANK, a_yanked_version_on_a_page),
     ("POST", "/skill/{name}/report"): (OPEN, sends(data={"reason": "spam"})),
+    ("POST", "/playground"): (OPEN, sends(data={"skill": "# Hi"})),
     ("POST", "/login"): (OPEN, lambda stage: {"data": {"token": stage.here.admin}}),
     ("POST", "/logout"): (OPEN, sends()),
     ("POST", "/admin/invite"): (ADMIN, sends(data={"scopes": "read", "days": "7"})),

@@ -46,6 +46,7 @@ def test_every_page_is_whole_and_guarded(shop: Site) -> None:
         "/", "/search", "/search?q=tide", "/owner/admin", "/docs", "/skill/tide-tables", "/skill/tide-tables/files",
         "/skill/tide-tables/file/SKILL.md", "/skill/tide-tables/versions", "/skill/tide-tables/diff?from=1.0.0&to=1.1.0",
         "/skill/tide-tables/security", "/login", "/publish", "/account", "/admin",
+        "/playground", "/playground?q=tide",
     ):  # fmt: skip
         answer = shop.get(path, headers=HTML)
         assert answer.status_code == 200, path

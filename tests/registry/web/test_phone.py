@@ -24,6 +24,7 @@ PAGES = {
     "/search": ["/search", "/search?q=tide", "/search?q=nothing-like-it", "/search?q=tide&sort=name&owner=admin"],
     "/owner/{namespace}": ["/owner/admin"],
     "/docs": ["/docs"],
+    "/playground": ["/playground", "/playground?q=when+is+the+tide+high", "/playground?q=nothing-like-it"],
     "/skill/{name}": [f"/skill/{NAME}", f"/skill/{NAME}?version=1.0.0", "/skill/none"],
     "/skill/{name}/files": [f"/skill/{NAME}/files"],
     "/skill/{name}/file/{path...}": [f"/skill/{NAME}/file/SKILL.md", f"/skill/{NAME}/file/scripts/run.py"],

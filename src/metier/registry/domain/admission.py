@@ -34,7 +34,17 @@ from .records import PackageKind, ScanStatus
 from .search_terms import document_terms, spelling_words
 from .secrets import find_secrets
 
-__all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", "findings_from", "scan_archive", "scan_release"]
+__all__ = [
+    "AGENT_FILE",
+    "Admission",
+    "ReleaseScan",
+    "ReleaseScanner",
+    "admit",
+    "findings_from",
+    "scan_archive",
+    "scan_release",
+    "with_tolerated",
+]
 
 AGENT_FILE = "agent.toml"
 TOLERATED = frozenset({"SK141", "SK150", "SK160"})
@@ -163,7 +173,7 @@ class _Head:
 
 
 def _skill(contents: Contents) -> _Head:
-    report = Report.of(_with_tolerated(check(contents)))
+    report = Report.of(with_tolerated(check(contents)))
     parsed = parse(contents.read(SKILL_FILE, limit=_LONGEST_BODY)) if _has(contents, SKILL_FILE) else None
     manifest = parsed.manifest if parsed else None
     if parsed is None or manifest is None or not is_name(manifest.name):
@@ -215,7 +225,7 @@ def _tags(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:20]
 
 
-def _with_tolerated(report: Report) -> Iterable[Problem]:
+def with_tolerated(report: Report) -> Iterable[Problem]:
     for problem in report:
         yield replace(problem, severity=Severity.WARNING) if problem.code in TOLERATED else problem
 

@@ -19,6 +19,7 @@ from metier.errors import (
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.turns import TooManyUploadsError
 from metier.registry.wire import ProblemDetails, ReleaseFinding
+from metier.registry.workers import WorkBudgetError
 
 from .responses import Headers, HttpResponse, json_response, text_response
 
@@ -39,9 +40,11 @@ _RETRY_SECONDS = 5
 class TooLargeError(MetierError):
     code = "too-large"
 
-    def __init__(self, subject: str, *, limit: int, size: int | None = None) -> None:
+    def __init__(
+        self, subject: str, *, limit: int, size: int | None = None, hint: str = "remove files that the skill does not need"
+    ) -> None:
         measured = f"{size:,} bytes" if size is not None else f"more than {limit:,} bytes"
-        super().__init__(f"{subject} has {measured}; the limit is {limit:,}", hint="remove files that the skill does not need")
+        super().__init__(f"{subject} has {measured}; the limit is {limit:,}", hint=hint)
         self.limit = limit
 
 
@@ -66,6 +69,7 @@ _STATUS: tuple[tuple[type[MetierError], int, str], ...] = (
     (NotFoundError, 404, "Not found"),
     (AmbiguousError, 404, "Not found"),
     (InvalidSkillError, 422, "Not accepted"),
+    (WorkBudgetError, 422, "Not accepted"),
     (TooLargeError, 413, "Too large"),
     (TooManyRequestsError, 429, "Too many requests"),
     (TooManyUploadsError, 429, "Too many uploads"),

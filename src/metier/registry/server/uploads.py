@@ -82,9 +82,9 @@ def _from_form(form: FormData, limit: int) -> Upload:
     return Upload(files[0].file, _fields(form))
 
 
-async def read_form(request: RegistryRequest) -> dict[str, str]:
+async def read_form(request: RegistryRequest, *, limit: int = _LARGEST_FORM) -> dict[str, str]:
     """Returns the fields of a page's form. It is small enough to stay in memory, and files in it are ignored."""
-    body = _limit(request, "the form", _LARGEST_FORM)
+    body = _limit(request, "the form", limit)
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
         form = await _parse(MultiPartParser(request.headers, body, max_files=1, max_fields=_MOST_FIELDS))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metier.registry.server.routing import Endpoint, Route
 
-from . import forms, invitations, search_pages, sign_in, skill_pages, templates
+from . import forms, invitations, playground, search_pages, sign_in, skill_pages, templates
 
 __all__ = ["ROUTES"]
 
@@ -22,6 +22,8 @@ ROUTES = (
     _page("/search", search_pages.search),
     _page("/owner/{namespace}", search_pages.owner),
     _page("/docs", search_pages.docs),
+    _page("/playground", playground.playground, rate="write"),
+    _form("/playground", playground.check_text),
     _page("/skill/{name}", skill_pages.overview),
     _page("/skill/{name}/files", skill_pages.files),
     _page("/skill/{name}/file/{path...}", skill_pages.file),
