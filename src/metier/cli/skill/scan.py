@@ -180,9 +180,8 @@ def _advisories(app: App) -> tuple[Advisory, ...]:
 
 
 def _known_bad(skill: ScannedSkill, advisories: Sequence[Advisory]) -> ScanReport:
-    owner = skill.where.partition("/")[0] if not os.path.isabs(skill.where) else ""
     return apply_advisories(
-        skill.report, advisories, files=skill.files, name=skill.name, publisher=owner, digest=digest(skill.files)
+        skill.report, advisories, files=skill.files, name=skill.name, publisher=skill.publisher, digest=digest(skill.files)
     )
 
 
