@@ -15,21 +15,29 @@ import argparse
 import asyncio
 import json
 import os
-import random
 import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.measure import Report
+from benchmarks.measure import Report, random_part
+from benchmarks.recording import (
+    Answer,
+    add_model_options,
+    check_model_options,
+    cost_columns,
+    model_client,
+    read_answers,
+    usage_of,
+    write_answer,
+)
 from metier.errors import MetierError
-from metier.models import ChatMessage, ModelClient, choose_model
+from metier.models import ChatMessage, ModelClient
 from metier.selection import LlmSelector, Selector
 from metier.selection.llm import SHORTLIST, LocalSelector
 from metier.sources import discover
@@ -48,18 +56,12 @@ class Asked:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, kw_only=True)
+class Choice(Answer):
     """A recorded answer. Replayed by its names where the shortlist has changed since, which changes the numbers."""
 
-    request: str
-    text: str
     shortlist: list[str]
     names: list[str]
-    model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
 
     def reply(self, shortlist: Sequence[str]) -> str:
         return self.text if list(shortlist) == self.shortlist else json.dumps(self.names) if self.names else "none"
@@ -68,11 +70,11 @@ class Answer:
 class Reader:
     """Asks the model, or the recording, and keeps what it said."""
 
-    def __init__(self, client: ModelClient | None, recorded: dict[str, Answer], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, client: ModelClient | None, recorded: dict[str, Choice], loop: asyncio.AbstractEventLoop) -> None:
         self._client = client
         self._recorded = recorded
         self._loop = loop
-        self.last: Answer | None = None
+        self.last: Choice | None = None
         self.error: MetierError | None = None
 
     def forget(self) -> None:
@@ -91,11 +93,14 @@ class Reader:
         except MetierError as error:
             self.error = error
             raise
-        used = reply.response
-        self.last = Answer(
-            asked.query, reply.text, list(shortlist), [], self._client.name, used.input_tokens if used else 0,
-            used.output_tokens if used else 0, used.cost if used else None,
-        )  # fmt: skip
+        self.last = Choice(
+            request=asked.query,
+            text=reply.text,
+            shortlist=list(shortlist),
+            names=[],
+            model=self._client.name,
+            **usage_of(reply),
+        )
         return reply.text
 
 
@@ -103,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        recorded = {one.request: one for one in read_answers(options.replay)} if options.replay else {}
+        recorded = {one.request: one for one in read_answers(options.replay, Choice)} if options.replay else {}
         client = None if options.replay else model_client(options)
         try:
             return compare(options, Reader(client, recorded, loop))
@@ -116,30 +121,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="as in model.name: openai:NAME, anthropic:NAME, ollama:NAME, ...")
-    parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
-    parser.add_argument("--key-variable", default="", help="name of the variable that holds the key")
+    add_model_options(parser)
     parser.add_argument("--data", type=Path, help="folder with the selection benchmark; see training/README.md")
     parser.add_argument("--skills", type=Path, help="a folder of skills to choose from instead")
     parser.add_argument("--requests", type=Path, help="requests for these skills, JSON Lines")
     parser.add_argument("--limit", type=int, default=100, help="a random sample of that many requests; 0 is all")
-    parser.add_argument("--record", type=Path, help="write the answers to this file")
-    parser.add_argument("--replay", type=Path, help="take the answers from this file")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     options = parser.parse_args(arguments)
-    if bool(options.model) == bool(options.replay):
-        parser.error("give either --model NAME or --replay FILE")
+    check_model_options(parser, options)
     if bool(options.skills) != bool(options.requests):
         parser.error("--skills and --requests go together")
-    if options.record and options.replay:
-        parser.error("--record needs --model")
     return options
 
 
 def compare(options: argparse.Namespace, reader: Reader) -> int:
     report = Report("A language model chooses from our shortlist", as_json=options.json)
     figures: dict[str, list[tuple[dict[str, float], dict[str, float]]]] = defaultdict(list)
-    answers: list[Answer] = []
+    answers: list[Choice] = []
     quiet: list[bool] = []
     failures = 0
     record = options.record.open("w", encoding="utf-8") if options.record else None
@@ -158,8 +155,7 @@ def compare(options: argparse.Namespace, reader: Reader) -> int:
                 answers.append(answer)
             if record and answer:
                 named = [match.name for match in picked]
-                record.write(json.dumps({**asdict(answer), "names": named}, ensure_ascii=False) + "\n")
-                record.flush()
+                write_answer(record, replace(answer, names=named))
             if not asked.gold:
                 quiet.append(not picked)
                 continue
@@ -183,7 +179,7 @@ def contestants(options: argparse.Namespace) -> Iterator[tuple[Asked, LocalSelec
         selector = Selector([IndexedSkill(entry) for entry in found.entries])
         rows = [json.loads(line) for line in options.requests.read_text(encoding="utf-8").splitlines() if line.strip()]
         asked = [Asked(row["query"], tuple(row.get("gold") or ()), row.get("kind", "")) for row in rows]
-        yield from ((one, selector) for one in sample(asked, options.limit))
+        yield from ((one, selector) for one in random_part(asked, options.limit))
         return
     from benchmarks.selection import Folds
     from training.labels import data_folder, read_corpus, read_negatives, read_queries
@@ -193,15 +189,8 @@ def contestants(options: argparse.Namespace) -> Iterator[tuple[Asked, LocalSelec
     folds = Folds([*queries, *read_negatives(folder)])
     saved = Selector(skills).index_bytes()
     selectors = [Selector.from_buffer(saved, skills, trained=trained) for trained in folds.trained]
-    for one in sample([Asked(query.query, query.skills, query.kind, query.source) for query in queries], options.limit):
+    for one in random_part([Asked(query.query, query.skills, query.kind, query.source) for query in queries], options.limit):
         yield one, selectors[folds.of[one.source]]
-
-
-def sample(asked: Sequence[Asked], limit: int) -> list[Asked]:
-    """Returns a random part, the same each time."""
-    if not limit or limit >= len(asked):
-        return list(asked)
-    return random.Random(1).sample(asked, limit)
 
 
 def print_figures(
@@ -224,31 +213,8 @@ def print_figures(
 def print_cost(report: Report, answers: Sequence[Answer], failures: int) -> None:
     if not answers:
         return
-    prices = [answer.cost for answer in answers if answer.cost is not None]
-    row = (
-        answers[0].model, str(len(answers)), f"{statistics.mean(answer.input_tokens for answer in answers):.0f}",
-        f"{statistics.mean(answer.output_tokens for answer in answers):.1f}",
-        f"{1000 * statistics.mean(prices):.3f}" if prices else "unknown", str(failures),
-    )  # fmt: skip
     head = ("model", "answers", "input tokens", "output tokens", "US$ per 1,000 requests", "local order kept")
-    report.add_table("Cost per request", head, [row])
-
-
-def model_client(options: argparse.Namespace) -> ModelClient:
-    choice = choose_model(
-        options.model, base_url=options.base_url, key_variable=options.key_variable, environment=dict(os.environ)
-    )
-    return ModelClient(choice)
-
-
-def read_answers(file: Path) -> list[Answer]:
-    try:
-        rows: list[dict[str, Any]] = [
-            json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()
-        ]
-        return [Answer(**row) for row in rows]
-    except (OSError, ValueError, TypeError) as error:
-        raise SystemExit(f"cannot read the recording {file}: {error}") from None
+    report.add_table("Cost per request", head, [(*cost_columns(answers, per=1000), str(failures))])
 
 
 if __name__ == "__main__":

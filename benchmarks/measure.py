@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import random
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 __all__ = [
     "Contender",
@@ -28,11 +30,13 @@ __all__ = [
     "child_environment",
     "compete",
     "options",
+    "random_part",
     "run",
     "script",
     "table",
 ]
 
+T = TypeVar("T")
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 
 
@@ -146,6 +150,13 @@ def options(description: str | None, *, rounds: int, quick: int, flags: Mapping[
     chosen = parser.parse_args()
     chosen.rounds = chosen.rounds or (quick if chosen.quick else rounds)
     return chosen
+
+
+def random_part(items: Sequence[T], limit: int) -> list[T]:
+    """Returns a random part, the same each time; all for 0."""
+    if not limit or limit >= len(items):
+        return list(items)
+    return random.Random(1).sample(items, limit)
 
 
 def compete(contenders: Sequence[Contender], *, rounds: int) -> dict[str, Figure]:

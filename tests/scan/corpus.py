@@ -17,7 +17,7 @@ from pathlib import Path
 from metier.scan import ScanReport, ScanVerdict, scan
 from metier.spec import MemoryFiles
 
-__all__ = ["ATTACKS", "HONEST", "INJECTIONS", "SHAPES", "Attack", "Shape", "scanned", "skill"]
+__all__ = ["ATTACKS", "HONEST", "INJECTIONS", "SHAPES", "Attack", "Shape", "content_bytes", "scanned", "skill"]
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "scan"
 
@@ -48,14 +48,14 @@ class Attack:
         return f"{self.number} {self.category}"
 
 
-def _bytes(content: str | dict[str, str]) -> bytes:
+def content_bytes(content: str | dict[str, str]) -> bytes:
     return base64.b64decode(content["base64"]) if isinstance(content, dict) else content.encode("utf-8", "surrogatepass")
 
 
 def _shapes() -> list[Shape]:
     rows = [json.loads(line) for line in (FOLDER / "shapes.jsonl").read_text(encoding="utf-8").splitlines()]
     return [
-        Shape(row["rule"], row["kind"], row["why"], {path: _bytes(content) for path, content in row["files"].items()})
+        Shape(row["rule"], row["kind"], row["why"], {path: content_bytes(content) for path, content in row["files"].items()})
         for row in rows
     ]
 
@@ -67,7 +67,7 @@ def _attacks() -> list[Attack]:
             number,
             row["category"],
             ScanVerdict(row["verdict"]),
-            {path: _bytes(content) for path, content in row["files"].items()},
+            {path: content_bytes(content) for path, content in row["files"].items()},
             is_blind=row.get("by") == "blind author",
         )
         for number, row in enumerate(rows)

@@ -16,7 +16,7 @@ from metier.spec import Files
 from metier.values import dataclass
 
 from .fetch.job import Access, Choose, Progress, choose_default, ignore_progress
-from .refs.ref_types import Ref
+from .refs.ref_types import Ref, publisher_of
 
 __all__ = ["ScannedSkill", "scan_folder", "scan_ref"]
 
@@ -28,6 +28,8 @@ class ScannedSkill:
     """Its folder, or the ref and the path inside it."""
     files: Files
     report: ScanReport
+    publisher: str = ""
+    """The owner of the repository, or the host of another address; empty for a folder. Advisories name it."""
 
 
 def scan_folder(folder: str) -> ScannedSkill:
@@ -43,8 +45,9 @@ def scan_ref(
     from .fetch.dispatch import fetch_ref
 
     fetched = fetch_ref(ref, access, choose=choose, progress=progress)
-    return tuple(_scan(one.name, f"{ref.text}:{one.origin.path or one.name}", one.files) for one in fetched.skills)
+    publisher = publisher_of(ref)
+    return tuple(_scan(one.name, f"{ref.text}:{one.origin.path or one.name}", one.files, publisher) for one in fetched.skills)
 
 
-def _scan(name: str, where: str, files: Files) -> ScannedSkill:
-    return ScannedSkill(name=name, where=where, files=files, report=scan(files, folder=name))
+def _scan(name: str, where: str, files: Files, publisher: str = "") -> ScannedSkill:
+    return ScannedSkill(name=name, where=where, files=files, report=scan(files, folder=name), publisher=publisher)

@@ -23,7 +23,7 @@ from .scale import ScanVerdict
 from .subject import ScanLimits, read_subject
 from .text import SkillText, TextKind, escape_invisible
 
-__all__ = ["ShownFile", "ShownLine", "render_files", "select_files"]
+__all__ = ["RenderedFiles", "ShownFile", "ShownLine", "render_files", "select_files"]
 
 _MOST_SHOWN = 60_000
 """Characters of a skill: some 15,000 tokens. Of 1,558 published SKILL.md files two have more."""
@@ -33,7 +33,10 @@ _FINDING_ROWS, _CAPABILITY_ROWS, _FIRST_ROWS = 8, 3, 60
 _MOST_NAMES, _FIRST_USES = 40, 5
 _RANKS = 8
 # Marks of common chat templates. A server may interpret them even within a message.
-_MARKS = lazy_pattern(r"<(?=\||/?s>|/?(?:start|end)_of_turn|bos>|eos>|<SYS|</SYS)|\[(?=/?INST\])")
+_MARKS = lazy_pattern(
+    r"<(?=[|\uff5c]|/?s>|/?(?:start|end)_of_turn|/?(?:think|tool_call|tool_response|tools)>|bos>|eos>|<SYS|</SYS)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS)\])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,13 @@ class ShownFile:
     """The number of lines of the file."""
     rows: tuple[ShownLine, ...]
     """The lines that are shown; empty for a file that is only named."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedFiles:
+    text: str
+    mark: str
+    """Opens and closes the text."""
 
 
 _Span = tuple[int, int, int]
@@ -86,19 +96,19 @@ def _exhibit(text: SkillText, spans: Sequence[_Span]) -> ShownFile:
     return ShownFile(text.path, text.text.count("\n") + 1, rows)
 
 
-def render_files(shown: Sequence[ShownFile]) -> str:
+def render_files(shown: Sequence[ShownFile]) -> RenderedFiles:
     """Renders the files between two marks that are derived from the text, so that it cannot contain them."""
     body = "\n".join(line for number, one in enumerate(shown, start=1) if one.rows for line in _file(number, one))
     unseen = [one.path for one in shown if not one.rows]
     if unseen:
-        names = ", ".join(json.dumps(path) for path in unseen[:_MOST_NAMED])
+        names = ", ".join(_name(path) for path in unseen[:_MOST_NAMED])
         body += f"\nnot shown: {names}" + (f" and {len(unseen) - _MOST_NAMED} more" if len(unseen) > _MOST_NAMED else "")
     mark = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    return f"<<<{mark}\n{body}\n{mark}>>>"
+    return RenderedFiles(f"<<<{mark}\n{body}\n{mark}>>>", mark)
 
 
 def _file(number: int, one: ShownFile) -> Iterator[str]:
-    yield f"=== file {number}: {json.dumps(one.path)}, {plural(one.lines, 'line')}"
+    yield f"=== file {number}: {_name(one.path)}, {plural(one.lines, 'line')}"
     before = 0
     for row in one.rows:
         if row.line > before + 1:
@@ -131,8 +141,15 @@ def _spans(text: SkillText) -> list[_Span]:
 
 
 def _plain(text: str) -> str:
-    shown = escape_invisible(text.replace("\t", "    "))
-    return _MARKS.sub(lambda found: f"<U+{ord(found[0]):04X}>", shown)
+    return _without_marks(escape_invisible(text.replace("\t", "    ")))
+
+
+def _name(path: str) -> str:
+    return _without_marks(json.dumps(path))
+
+
+def _without_marks(text: str) -> str:
+    return _MARKS.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
 
 
 def _ranks(text: SkillText, spans: Sequence[_Span], report: ScanReport) -> list[int]:

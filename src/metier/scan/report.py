@@ -100,6 +100,17 @@ class ScanReport:
         return max((finding.verdict for finding in self.findings), key=lambda one: one.rank, default=ScanVerdict.PASS)
 
     @property
+    def rules_verdict(self) -> ScanVerdict:
+        """The verdict without a model's findings and without those of a run."""
+        own = (finding.verdict for finding in self.findings if not finding.by and finding.rule.category != "observed")
+        return max(own, key=lambda one: one.rank, default=ScanVerdict.PASS)
+
+    @property
+    def is_disputed(self) -> bool:
+        """True if a model gave another verdict than the rules."""
+        return self.opinion is not None and self.opinion.verdict is not self.rules_verdict
+
+    @property
     def reach(self) -> ScanReach:
         """The blast radius of the findings that made the verdict."""
         counted = (finding.reach for finding in self.findings if finding.verdict is self.verdict and not finding.waived)

@@ -25,7 +25,7 @@ from metier.install.refs.parsing import (
     is_git_ref,
     parse_ref,
 )
-from metier.install.refs.ref_types import inner_path
+from metier.install.refs.ref_types import inner_path, publisher_of
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 SHA256 = "0123456789abcdef" * 4
@@ -378,3 +378,29 @@ def test_an_address_that_cannot_be_fetched_says_why(text: str, message: str, hin
     with pytest.raises(UsageError, match=re.escape(message)) as caught:
         parse_ref(text)
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "publisher"),
+    [
+        ("acme/tools", "acme"),
+        ("acme/tools/skills/notes#v1", "acme"),
+        ("github:acme/tools@v1", "acme"),
+        ("https://github.com/acme/tools/tree/main/skills", "acme"),
+        ("gitlab:group/sub/repo", "group"),
+        ("git@git.corp.test:team/repo.git", "team"),
+        ("git+https://git.corp.test/team/repo.git", "team"),
+        ("git+https://git.corp.test/repo.git", "git.corp.test"),
+        ("https://github.com/acme/tools/releases/download/v1/notes.zip", "acme"),
+        ("https://files.corp.test/skills/notes.zip", "files.corp.test"),
+        ("https://files.corp.test/skills/SKILL.md", "files.corp.test"),
+        ("https://corp.test", "corp.test"),
+        ("oci://ghcr.io/acme/notes:1", "acme"),
+        ("r9s:notes", ""),
+        ("notes", ""),
+        ("./acme/notes", ""),
+        ("./acme/notes.zip", ""),
+    ],
+)
+def test_the_publisher_is_the_owner_or_else_the_host(text: str, publisher: str) -> None:
+    assert publisher_of(parse_ref(text)) == publisher

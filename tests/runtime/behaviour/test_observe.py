@@ -64,6 +64,8 @@ def test_the_proof_names_the_file_the_host_and_the_form() -> None:
     finding = next(finding for finding in report.findings if finding.code == "SK921")
     assert finding.file == "scripts/count.py"
     assert finding.excerpt.startswith("POST https://drop.quarvex.test/v")
+    # That the key was read needs no finding of its own.
+    assert "SK926" not in {each.code for each in report.findings}
 
 
 @needs_namespace

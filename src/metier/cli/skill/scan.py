@@ -180,9 +180,8 @@ def _advisories(app: App) -> tuple[Advisory, ...]:
 
 
 def _known_bad(skill: ScannedSkill, advisories: Sequence[Advisory]) -> ScanReport:
-    owner = skill.where.partition("/")[0] if not os.path.isabs(skill.where) else ""
     return apply_advisories(
-        skill.report, advisories, files=skill.files, name=skill.name, publisher=owner, digest=digest(skill.files)
+        skill.report, advisories, files=skill.files, name=skill.name, publisher=skill.publisher, digest=digest(skill.files)
     )
 
 
@@ -208,7 +207,7 @@ _PROPERTIES = {
 
 def scan_row(one: ScannedSkill, seen: BehaviourReport | None = None) -> dict[str, Any]:
     """Returns the JSON of one report."""
-    report, opinion = one.report, one.report.opinion
+    report = one.report
     return {
         "name": one.name,
         "folder": one.where,
@@ -217,7 +216,7 @@ def scan_row(one: ScannedSkill, seen: BehaviourReport | None = None) -> dict[str
         "files": report.files,
         "capabilities": {name: list(getattr(report.capabilities, name)) for name in report.capabilities.__slots__},
         "findings": [_finding_row(finding) for finding in report.findings],
-        "judge": _judge_row(opinion) if opinion else None,
+        "judge": _judge_row(report, report.opinion) if report.opinion else None,
         "behaviour": behaviour_row(seen) if seen else None,
     }
 
@@ -232,9 +231,10 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _judge_row(opinion: ModelOpinion) -> dict[str, Any]:
+def _judge_row(report: ScanReport, opinion: ModelOpinion) -> dict[str, Any]:
     return {
         "model": opinion.model, "verdict": opinion.verdict, "findings": len(opinion.findings), "discarded": opinion.discarded,
+        "rules": report.rules_verdict, "disputed": report.is_disputed,
     }  # fmt: skip
 
 
@@ -265,16 +265,17 @@ def report_lines(
     for line in report.capabilities.lines():
         yield f"  {terminal.paint(one_line(line), 'dim')}"
     if report.opinion is not None:
-        yield f"  {terminal.paint(one_line(_opinion_line(report.opinion)), 'dim')}"
+        yield f"  {terminal.paint(one_line(_opinion_line(report, report.opinion)), 'dim')}"
     if seen is not None:
         yield from behaviour_lines(seen, terminal)
     yield from _finding_lines(report, terminal)
 
 
-def _opinion_line(opinion: ModelOpinion) -> str:
+def _opinion_line(report: ScanReport, opinion: ModelOpinion) -> str:
     found = len(opinion.findings)
     discarded = f", {opinion.discarded} discarded: not in the files" if opinion.discarded else ""
-    return f"judge: model {opinion.model} says {opinion.verdict}; {plural(found, 'finding')}{discarded}"
+    rules = f", but the rules say {report.rules_verdict}" if report.is_disputed else ""
+    return f"judge: model {opinion.model} says {opinion.verdict}{rules}; {plural(found, 'finding')}{discarded}"
 
 
 def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:

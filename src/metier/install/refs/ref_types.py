@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from metier.errors import RefusedError, SkillNotFoundError
 from metier.spec import SKILL_FILE, is_name, resource_path
@@ -30,6 +30,7 @@ __all__ = [
     "inner_path",
     "is_commit",
     "is_git_ref",
+    "publisher_of",
     "split_fragment",
     "unknown_form",
 ]
@@ -187,6 +188,35 @@ class WellKnown:
 
 
 Ref = LocalName | LocalPath | ArchiveFile | RegistryRef | GitRef | OciRef | HttpArchive | HttpSkillFile | WellKnown
+
+_FILES_OF_OWNERS = (
+    "github.com",
+    "codeload.github.com",
+    "raw.githubusercontent.com",
+    "gitlab.com",
+    "bitbucket.org",
+    "codeberg.org",
+)
+"""Hosts whose files stand below `owner/repo`."""
+
+
+def publisher_of(ref: Ref) -> str:
+    """Returns the owner of `owner/name`, else the host; empty for what is on this disk."""
+    match ref:
+        case GitRef(host=host, url=url) if host:
+            # `https://host/owner/repo.git` or `git@host:owner/repo.git`
+            path = urlsplit(url).path if "://" in url else url.partition(":")[2]
+        case OciRef(host=host, repository=path):
+            pass
+        case RegistryRef(name=path):
+            host = ""
+        case HttpArchive(url=url) | HttpSkillFile(url=url) | WellKnown(url=url):
+            host = urlsplit(url).hostname or ""
+            path = urlsplit(url).path if host in _FILES_OF_OWNERS else ""
+        case _:
+            return ""
+    owner, slash, _ = path.strip("/").partition("/")
+    return owner if slash else host
 
 
 def is_commit(text: str | None) -> bool:

@@ -76,8 +76,9 @@ def judge(seen: SkillObservation) -> BehaviourReport:
     judges = [_RunJudge(seen, run) for run in seen.runs]
     found: dict[_Key, Finding] = {}
     where: dict[_Key, set[str]] = {}
+    sent = frozenset(one.what for each in judges for one in each.sent_secrets())
     for each in judges:
-        for finding in each.findings():
+        for finding in each.findings(sent):
             key = (finding.code, finding.message, finding.file)
             found.setdefault(key, finding)
             where.setdefault(key, set()).add(each.run.name)
@@ -131,14 +132,15 @@ class _RunJudge:
         self.hosts = _unique(exchange.host for exchange in run.exchanges)
         self.hits = {host: find_canaries(self._payload(host), seen.home.canaries) for host in _groups(run.exchanges)}
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self, sent: frozenset[str]) -> Iterator[Finding]:
+        """`sent` are the secrets that left in any run: that they were read needs no finding."""
         yield from self._sent()
         yield from self._downloads()
         yield from self._shells()
         yield from self._persistence()
         yield from self._agent_files()
         yield from self._destruction()
-        yield from self._reads()
+        yield from self._reads(sent)
         yield from self._itself()
 
     # Facts.
@@ -330,7 +332,7 @@ class _RunJudge:
                 "SK925", f"overwrites {names}", HIGH, MACHINE, step, changed[0].data[:60].decode("utf-8", "replace")
             )
 
-    def _reads(self) -> Iterator[Finding]:
+    def _reads(self, sent: frozenset[str]) -> Iterator[Finding]:
         by_path = {canary.where: canary for canary in self.seen.home.canaries}
         read: dict[int, list[Canary]] = {}
         for deed in self.run.of(DeedKind.READ):
@@ -359,6 +361,10 @@ class _RunJudge:
                 message = f"reads {names} and sends bytes that cannot be read to {unreadable[0]}"
                 yield self._finding("SK927", message, HIGH, ACCOUNTS, step, self._sample(unreadable[0]))
                 continue
+            canaries = [canary for canary in canaries if _shown(canary) not in sent]
+            if not canaries:
+                continue
+            names = _enumerate(_unique(map(_shown, canaries)))
             undisclosed = [canary for canary in canaries if canary.where.rsplit("/", 1)[-1].lower() not in self.prose]
             is_plain = step.is_block or all(canary.where == ".netrc" for canary in undisclosed)
             weight = LOW if is_plain else MEDIUM
