@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from metier.registry import BundleResult, RegistryLocation, bundle, create_token
 from metier.registry.ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement
 from metier.spec import MemoryFiles
 from registry.builders import Site, site
+from registry.servers import Postgres
 
 Files = dict[str, bytes]
 
@@ -45,9 +47,10 @@ def depends(*names: str) -> dict[str, str]:
     return {"head": f"dependencies: [{', '.join(names)}]\n"}
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A bundle of `report`, signed by acme, with `style` 1.1.0, which it depends on, and with what `style` needs."""
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry with a bundle of `report`, signed by acme, of `style` 1.1.0, which it needs, and of what `style` needs."""
+    tmp_path = tmp_path_factory.mktemp("source")
     private, public = new_signing_key()
     here_folder = folder(tmp_path, "a")
     with site(here_folder) as here:
@@ -66,13 +69,20 @@ def file(tmp_path: Path) -> Path:
     ]  # fmt: skip
     assert done.keys == (f"acme {key_id(public)}",)
     assert done.sha256 == hashlib.sha256((tmp_path / "out.bundle").read_bytes()).hexdigest()
-    return tmp_path / "out.bundle"
+    return tmp_path
+
+
+@pytest.fixture
+def file(tmp_path: Path, source: Path) -> Path:
+    return Path(shutil.copy(source / "out.bundle", tmp_path))
 
 
 @pytest.fixture
 def target(tmp_path: Path) -> RegistryLocation:
-    with site(folder(tmp_path, "b")):
-        return location(tmp_path / "b")
+    """An empty registry."""
+    there = location(folder(tmp_path, "b"))
+    asyncio.run(statistics(there))
+    return there
 
 
 def load(target: RegistryLocation, file: Path, **options: Any) -> BundleResult:
@@ -98,7 +108,7 @@ def rewrite(file: Path, change: Callable[[Files, dict[str, Any]], None]) -> Path
 
 
 def test_a_bundle_carries_skills_dependencies_keys_and_signatures_to_another_registry(
-    tmp_path: Path, file: Path, target: RegistryLocation
+    tmp_path: Path, source: Path, file: Path, target: RegistryLocation
 ) -> None:
     assert [row.created for row in load(target, file, dry_run=True).releases] == [True, True, True]
     assert is_empty(target)
@@ -106,7 +116,7 @@ def test_a_bundle_carries_skills_dependencies_keys_and_signatures_to_another_reg
     assert [(row.name, row.version, row.namespace, row.created) for row in done.releases] == [
         ("report", "1.0.0", "acme", True), ("style", "1.1.0", "acme", True), ("words", "0.3.0", "acme", True),
     ]  # fmt: skip
-    with site(tmp_path / "a") as here, site(tmp_path / "b") as there:
+    with site(source / "a") as here, site(tmp_path / "b") as there:
         assert there.get("/skills/words").status_code == 404, "it stays private"
         for path in ("/skills/report", "/skills/style/versions/1.1.0"):
             assert there.get(path).json()["digest"] == here.get(path).json()["digest"]
@@ -289,3 +299,24 @@ def test_an_imported_skill_passes_the_checks_of_an_upload(file: Path, target: Re
     with pytest.raises(InvalidSkillError, match=r"evil 1\.0\.0 does not pass the checks"):
         load(target, rewrite(file, add_blocked))
     assert is_empty(target)
+
+
+def test_an_archive_without_a_skill_is_refused(file: Path, target: RegistryLocation) -> None:
+    def replace_words(files: Files, document: dict[str, Any]) -> None:
+        data = pack(MemoryFiles({"a.txt": b"x"}))
+        files["skills/words-0.3.0.zip"] = data
+        document["releases"][2]["archive"] = hashlib.sha256(data).hexdigest()
+
+    with pytest.raises(InvalidSkillError, match=r"words 0\.3\.0 is not a valid skill"):
+        load(target, rewrite(file, replace_words))
+    assert is_empty(target)
+
+
+def test_a_bundle_is_imported_into_postgresql(tmp_path: Path, file: Path, postgres: Postgres) -> None:
+    with postgres.database() as url:
+        target = RegistryLocation(url, f"file://{tmp_path}/blobs")
+        load(target, file, dry_run=True)
+        assert is_empty(target)
+        assert [row.created for row in load(target, file).releases] == [True, True, True]
+        assert [row.created for row in load(target, file).releases] == [False, False, False]
+        assert asyncio.run(statistics(target))["releases"] == 3

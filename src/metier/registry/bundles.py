@@ -103,17 +103,17 @@ async def unbundle(
     keys = _keys(document, namespace, now)
     for name in {namespace or release.namespace for release in document.releases} | {key.namespace for key in keys}:
         check_namespace(name)
+    releases = sorted(document.releases, key=lambda each: (each.name, each.version))
+    admissions = [_admit(release, archives[release.path]) for release in releases]
     async with location.open() as (store, blobs):
         queries = Queries(store, blobs, now_millis)
-        await _check_dependencies(queries, caller, document, archives)
-        imported, admissions = [], []
-        for release in sorted(document.releases, key=lambda each: (each.name, each.version)):
-            admitted = _admit(release, archives[release.path])
-            target = namespace or release.namespace
+        await _check_dependencies(queries, caller, admissions)
+        imported = []
+        for release, admitted in zip(releases, admissions, strict=True):
             is_known = await store.find_package(PackageKind.SKILL, release.name) is not None
-            draft = draft_release(caller, target, admitted, visibility=None if is_known else release.visibility, at=now)
+            visibility = None if is_known else release.visibility
+            draft = draft_release(caller, namespace or release.namespace, admitted, visibility=visibility, at=now)
             signatures = tuple(_signature(release, each, namespace or each.signer, now) for each in release.signatures)
-            admissions.append(admitted)
             imported.append(ImportedRelease(draft=draft, signatures=signatures, keep_archive=_ArchiveWrite(blobs, admitted)))
         # The dry run finds every conflict before an archive is written.
         created, new_keys = await import_releases(
@@ -236,19 +236,19 @@ def _read(file: str) -> bytes:
     return data
 
 
-async def _check_dependencies(queries: Queries, caller: Caller, document: BundleDocument, archives: dict[str, bytes]) -> None:
+async def _check_dependencies(queries: Queries, caller: Caller, admissions: Sequence[Admission]) -> None:
     """Raises NotFoundError for a dependency that is neither in the bundle nor in the registry."""
-    present = {release.name for release in document.releases}
-    for release in document.releases:
-        for name, versions in dependencies_of(archives[release.path]).items():
+    present = {admitted.name for admitted in admissions}
+    for admitted in admissions:
+        for name, versions in dependencies_of(admitted.archive).items():
             if name in present:
                 continue
             try:
                 await queries.release(caller, PackageKind.SKILL, name, versions)
             except NotFoundError as error:
                 raise NotFoundError(
-                    f"{release.name} {release.version} depends on {_wanted(name, versions)}, which is"
-                    " neither in the bundle nor in this registry",
+                    f"{admitted.name} {admitted.version} depends on {_wanted(name, versions)}, which is neither in the bundle"
+                    " nor in this registry",
                     hint=f"import {name} first, or make the bundle without --no-deps; nothing was imported",
                 ) from error
 
@@ -259,7 +259,12 @@ def _wanted(name: str, versions: str) -> str:
 
 def _admit(release: BundledRelease, archive: bytes) -> Admission:
     who = f"{release.name} {release.version}"
-    admitted = admit(archive, PackageKind.SKILL, scan_release, release.version)
+    try:
+        admitted = admit(archive, PackageKind.SKILL, scan_release, release.version)
+    except InvalidSkillError as error:
+        raise InvalidSkillError(f"{who} is not a valid skill; nothing was imported", report=error.report) from error
+    except RefusedError as error:
+        raise RefusedError(f"the archive of {who} is refused: {error}", rule=error.rule, hint=error.hint) from error
     if admitted.name != release.name or admitted.digest != release.digest:
         raise RefusedError(f"the contents of {who} do not match the digest in the bundle", rule="bundle",
                            hint="copy or make the bundle again; nothing was imported")  # fmt: skip
