@@ -8,6 +8,7 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .bundles import BundleResult, BundleRow, bundle, unbundle
     from .client import (
         PublishOptions,
         PublishResult,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from .wire import AbuseReport, PublishReceipt, SkillPage, SkillSummary, TokenRow
 
 _EXPORTS = {
+    "metier.registry.bundles": ("BundleResult", "BundleRow", "bundle", "unbundle"),
     "metier.registry.copies": ("CopyResult", "backup", "migrate", "restore"),
     "metier.registry.client": (
         "PublishOptions",
@@ -131,6 +133,8 @@ __all__ = [
     "AbuseReport",
     "AuditEvent",
     "BlobStore",
+    "BundleResult",
+    "BundleRow",
     "Caller",
     "CopyResult",
     "GarbageResult",
@@ -168,6 +172,7 @@ __all__ = [
     "TokenRow",
     "WorkLimits",
     "backup",
+    "bundle",
     "check_registry",
     "check_scopes",
     "collect_garbage",
@@ -193,6 +198,7 @@ __all__ = [
     "set_user_disabled",
     "sign_statement",
     "statistics",
+    "unbundle",
     "verify_signature",
 ]
 

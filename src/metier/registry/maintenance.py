@@ -34,6 +34,7 @@ __all__ = [
     "list_users",
     "revoke_token",
     "set_user_disabled",
+    "shell_user",
     "statistics",
 ]
 
@@ -56,7 +57,7 @@ async def collect_garbage(location: RegistryLocation, *, dry_run: bool = False) 
         done = await delete_unused_archives(store, blobs, now=now, dry_run=dry_run)
         if done.deleted and not dry_run:
             details = f"{plural(done.deleted, 'archive')}, {plural(done.bytes, 'byte')}"
-            await store.add_event(_shell_user().event(now, "gc", "archives", details))
+            await store.add_event(shell_user().event(now, "gc", "archives", details))
         return done
 
 
@@ -89,7 +90,7 @@ async def create_token(
     async with location.open() as (store, _):
         now = now_millis()
         expires = now + days * _DAY_MS if days else None
-        return await Tokens(store).create(_shell_user(), holder=holder, scopes=scopes, note=note, expires=expires, now=now)
+        return await Tokens(store).create(shell_user(), holder=holder, scopes=scopes, note=note, expires=expires, now=now)
 
 
 async def list_tokens(location: RegistryLocation) -> list[TokenRow]:
@@ -100,7 +101,7 @@ async def list_tokens(location: RegistryLocation) -> list[TokenRow]:
 async def revoke_token(location: RegistryLocation, number: int) -> int:
     """Revokes a token and the tokens created with it. Returns their number."""
     async with location.open() as (store, _):
-        revoked = await Tokens(store).revoke(_shell_user(), number, now=now_millis())
+        revoked = await Tokens(store).revoke(shell_user(), number, now=now_millis())
         if not revoked:
             raise NotFoundError(f"no active token {number}", hint="see `metier registry token list`")
         return revoked
@@ -109,14 +110,14 @@ async def revoke_token(location: RegistryLocation, number: int) -> int:
 async def invite(location: RegistryLocation, scopes: tuple[str, ...], *, days: int, note: str = "") -> str:
     """Returns the text of an invitation, which ends the address of its page."""
     async with location.open() as (store, _):
-        return await Invitations(store, Tokens(store)).create(_shell_user(), scopes, days=days, note=note, now=now_millis())
+        return await Invitations(store, Tokens(store)).create(shell_user(), scopes, days=days, note=note, now=now_millis())
 
 
 async def list_users(location: RegistryLocation) -> list[RegistryUser]:
     """Returns all users by name."""
     async with location.open() as (store, _):
         found: list[RegistryUser] = []
-        while rows := await Users(store).list(_shell_user(), after=found[-1].name if found else ""):
+        while rows := await Users(store).list(shell_user(), after=found[-1].name if found else ""):
             found += rows
         return found
 
@@ -124,10 +125,10 @@ async def list_users(location: RegistryLocation) -> list[RegistryUser]:
 async def set_user_disabled(location: RegistryLocation, name: str, *, disabled: bool) -> int:
     """Returns the number of tokens that were revoked with the user."""
     async with location.open() as (store, _):
-        return await Users(store).set_disabled(_shell_user(), name, disabled=disabled, now=now_millis())
+        return await Users(store).set_disabled(shell_user(), name, disabled=disabled, now=now_millis())
 
 
-def _shell_user() -> Caller:
+def shell_user() -> Caller:
     """Returns the caller of a command, as the audit log names it: `cli:USER@HOST`."""
     try:
         user = getpass.getuser()

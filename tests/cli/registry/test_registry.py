@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -162,7 +163,16 @@ def test_an_invalid_address_is_reported(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("stats",), ("gc",), ("backup", "copy"), ("export", "out"), ("token", "list"), ("token", "revoke", "1")],
+    [
+        ("stats",),
+        ("gc",),
+        ("backup", "copy"),
+        ("export", "out"),
+        ("bundle", "out.bundle", "pdf"),
+        ("unbundle", "in.bundle"),
+        ("token", "list"),
+        ("token", "revoke", "1"),
+    ],
     ids=lambda words: words[0],
 )
 def test_a_mistyped_path_makes_no_registry(shell: Shell, words: tuple[str, ...]) -> None:
@@ -215,3 +225,26 @@ def test_an_invitation_is_one_line(shell: Shell) -> None:
     assert ran.code == 0 and ran.out.startswith("https://skills.example.com/invite/") and ran.out.count("\n") == 1
     assert "can publish in team" in ran.err and "It works once, for 7 days" in ran.err
     shell("registry", "invite", "--scope", "fly").failed(5, "unknown scope 'fly'")
+
+
+def test_a_bundle_reports_itself_as_json_and_refuses_what_it_is_not(shell: Shell) -> None:
+    make_registry(shell)
+    shell("registry", "bundle", "out.bundle").failed(2, "NAME")
+    shell("registry", "bundle", "out.bundle", "nothing").failed(3, "unknown skill 'nothing'")
+    shell("registry", "unbundle", "missing.bundle").failed(3, "cannot read missing.bundle", "metier registry bundle")
+    with serving(shell) as (url, _, _process):
+        token = shell("registry", "token", "create", "acme", "--scope", "publish:acme").out.strip()
+        publish(url, token, archive("pdf", "1.0.0"))
+    made = shell("registry", "bundle", "out.bundle", "pdf@1.0.0", "--json").data
+    assert [(row["name"], row["namespace"]) for row in made["releases"]] == [("pdf", "acme")]
+    other = shell.home / "other"
+    run_now(statistics(RegistryLocation.in_folder(str(other))))
+    there = ("--db", f"sqlite://{other}/registry.sqlite", "--blobs", f"file://{other}/blobs")
+    shell("registry", "unbundle", "out.bundle", "--namespace", "No Name", *there).failed(2, "invalid namespace 'No Name'")
+    done = shell("registry", "unbundle", "out.bundle", "--namespace", "inner", "--json", *there).data
+    assert done["sha256"] == made["sha256"]
+    assert [(row["namespace"], row["created"]) for row in done["releases"]] == [("inner", True)]
+    with zipfile.ZipFile(shell.project / "out.bundle") as opened:
+        opened.extractall(shell.project / "opened")
+    shell("skill", "install", "./opened/skills/pdf-1.0.0.zip", "--yes")
+    assert "pdf" in shell("skill", "list").out

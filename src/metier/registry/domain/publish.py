@@ -23,7 +23,10 @@ from .records import Millis, Package, PackageKind, PackageVisibility, Release, R
 from .search_terms import is_one_slip
 from .turns import UploadTurns
 
-__all__ = ["RESERVED", "Admit", "PublishOutcome", "PublishRequest", "Publisher", "findings_of", "report_of"]
+__all__ = [
+    "RESERVED", "Admit", "PublishOutcome", "PublishRequest", "Publisher", "check_namespace", "draft_release", "findings_of",
+    "report_of",
+]  # fmt: skip
 
 RESERVED = frozenset("""
     account admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new openapi
@@ -78,10 +81,7 @@ class Publisher:
         acting = caller.acts_for
         chosen = wanted or (acting[0] if acting and caller.name not in acting else caller.name)
         caller.require(caller.may(Right.MANAGE, chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
-        if not is_name(chosen) or chosen in RESERVED - {"admin"}:
-            raise UsageError(
-                f"invalid namespace {chosen[:80]!r}", hint="use a-z, 0-9 and single hyphens; names of pages are reserved"
-            )
+        check_namespace(chosen)
         return chosen
 
     async def publish(
@@ -104,7 +104,7 @@ class Publisher:
             raise InvalidSkillError(
                 f"{admitted.name} cannot be published", report=report_of(admitted.findings), hint="fix the findings"
             )
-        draft = self._draft(caller, namespace, admitted, options)
+        draft = draft_release(caller, namespace, admitted, visibility=options.visibility, at=self._clock())
         if options.dry_run:
             package, release, created = await self._store.try_publish(draft, caller.acts_for)
         else:
@@ -137,30 +137,41 @@ class Publisher:
         )
         return replace(admitted, findings=(*admitted.findings, warning))
 
-    def _draft(self, caller: Caller, namespace: str, admitted: Admission, options: PublishRequest) -> ReleaseDraft:
-        return ReleaseDraft(
-            kind=admitted.kind,
-            name=admitted.name,
-            namespace=namespace,
-            visibility=options.visibility,
-            version=admitted.version,
-            digest=admitted.digest,
-            archive=admitted.archive_name,
-            size=len(admitted.archive),
-            description=admitted.description,
-            author=admitted.author or namespace,
-            license=admitted.license,
-            tags=admitted.tags,
-            details=admitted.details_json,
-            verdict=admitted.verdict,
-            findings=admitted.findings_json,
-            words=admitted.words,
-            spellings=admitted.spellings,
-            publisher=caller.name,
-            at=self._clock(),
-            token=caller.token.prefix if caller.token else "",
-            address=caller.address,
+
+def check_namespace(name: str) -> None:
+    """Raises UsageError for a namespace that cannot exist."""
+    if not is_name(name) or name in RESERVED - {"admin"}:
+        raise UsageError(
+            f"invalid namespace {name[:80]!r}", hint="use a-z, 0-9 and single hyphens; names of pages are reserved"
         )
+
+
+def draft_release(
+    caller: Caller, namespace: str, admitted: Admission, *, visibility: PackageVisibility | None, at: Millis
+) -> ReleaseDraft:
+    return ReleaseDraft(
+        kind=admitted.kind,
+        name=admitted.name,
+        namespace=namespace,
+        visibility=visibility,
+        version=admitted.version,
+        digest=admitted.digest,
+        archive=admitted.archive_name,
+        size=len(admitted.archive),
+        description=admitted.description,
+        author=admitted.author or namespace,
+        license=admitted.license,
+        tags=admitted.tags,
+        details=admitted.details_json,
+        verdict=admitted.verdict,
+        findings=admitted.findings_json,
+        words=admitted.words,
+        spellings=admitted.spellings,
+        publisher=caller.actor or caller.name,
+        at=at,
+        token=caller.token.prefix if caller.token else "",
+        address=caller.address,
+    )
 
 
 def findings_of(release: Release) -> list[ReleaseFinding]:

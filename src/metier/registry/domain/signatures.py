@@ -13,9 +13,9 @@ from .protocols import RegistryStore
 from .queries import Queries
 from .records import Millis, PackageKind, Signature, SigningKey
 
-__all__ = ["Signatures"]
+__all__ = ["LARGEST_BUNDLE", "Signatures", "verified_identity"]
 
-_LARGEST_BUNDLE = 100_000
+LARGEST_BUNDLE = 100_000
 
 
 class Signatures:
@@ -62,17 +62,17 @@ class Signatures:
         """Stores a sigstore bundle if it is valid."""
         await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
         _, release = await self._queries.release(caller, kind, name, version)
-        if len(bundle) > _LARGEST_BUNDLE:
-            raise UsageError("the bundle is too large", hint=f"the limit is {_LARGEST_BUNDLE:,} bytes")
+        if len(bundle) > LARGEST_BUNDLE:
+            raise UsageError("the bundle is too large", hint=f"the limit is {LARGEST_BUNDLE:,} bytes")
         stated = release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
-        signer = _verified_identity(bundle, stated)
+        signer = verified_identity(bundle, stated)
         signature = Signature(release.version, "sigstore", signer, "sigstore", bundle, self._clock())
         event = caller.event(signature.created, "sign", f"{kind}:{name}", f"{release.version} {signer}")
         await self._store.sign(release.id, signature, event=event)
         return signature
 
 
-def _verified_identity(bundle: str, stated: bytes) -> str:
+def verified_identity(bundle: str, stated: bytes) -> str:
     """Verifies a bundle and returns its signer. Raises UnavailableError if sigstore is not installed."""
     try:
         from sigstore.models import Bundle

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from metier.errors import ConflictError
 from metier.registry.domain.records import AuditEvent, RegistryToken, SigningKey
 
-from .engine import Engine, Transaction
+from .engine import Engine, RowReader, Transaction
 from .packages import add_event, refresh_package
 
-__all__ = ["TOKEN_COLUMNS", "AccountRows", "revoke_tokens", "token_record"]
+__all__ = ["TOKEN_COLUMNS", "AccountRows", "read_keys", "revoke_tokens", "token_record", "write_key"]
 
 TOKEN_COLUMNS = "id, prefix, holder, scopes, note, created, expires, revoked, parent, user_id, used"  # noqa: S105  (columns)
 _REVOKE = "update token set revoked = ? where {} and revoked is null returning id, prefix"
@@ -80,18 +80,11 @@ class AccountRows:
             )
 
     async def keys(self, namespace: str) -> list[SigningKey]:
-        rows = await self.engine.rows(f"select {_KEY} from signing_key where namespace = ? order by id", (namespace,))
-        return [SigningKey(*row) for row in rows]
+        return await read_keys(self.engine, namespace)
 
     async def add_key(self, key: SigningKey, *, event: AuditEvent) -> SigningKey:
         async with self.engine.transaction() as transaction:
-            rows = await transaction.rows(
-                "insert into signing_key (namespace, keyid, public, note, created) values (?, ?, ?, ?, ?)"
-                f" on conflict (namespace, keyid) do update set note = excluded.note returning {_KEY}",
-                (key.namespace, key.keyid, key.public, key.note, key.created),
-            )
-            await add_event(transaction, event)
-        return SigningKey(*rows[0])
+            return await write_key(transaction, key, event=event)
 
     async def revoke_key(self, namespace: str, keyid: str, *, event: AuditEvent) -> bool:
         async with self.engine.transaction() as transaction:
@@ -144,6 +137,21 @@ async def revoke_tokens(transaction: Transaction, where: str, value: int, *, eve
         numbers = (number for number, _ in below)
         below = await transaction.rows(_REVOKE.format(f"parent in ({marks})"), (event.at, *numbers))
     return count
+
+
+async def read_keys(reader: RowReader, namespace: str) -> list[SigningKey]:
+    rows = await reader.rows(f"select {_KEY} from signing_key where namespace = ? order by id", (namespace,))
+    return [SigningKey(*row) for row in rows]
+
+
+async def write_key(transaction: Transaction, key: SigningKey, *, event: AuditEvent) -> SigningKey:
+    rows = await transaction.rows(
+        "insert into signing_key (namespace, keyid, public, note, created) values (?, ?, ?, ?, ?)"
+        f" on conflict (namespace, keyid) do update set note = excluded.note returning {_KEY}",
+        (key.namespace, key.keyid, key.public, key.note, key.created),
+    )
+    await add_event(transaction, event)
+    return SigningKey(*rows[0])
 
 
 async def _remove_badges(transaction: Transaction, namespace: str, keyid: str, *, at: int) -> None:

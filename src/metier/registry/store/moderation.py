@@ -13,7 +13,7 @@ from .engine import Engine, Row, Transaction
 from .packages import add_event, bury_package, hold_package, refresh_package, reindex
 from .search_index import delete_words
 
-__all__ = ["ModerationRows"]
+__all__ = ["ModerationRows", "write_signature"]
 
 _REPORT = (
     "r.id, p.kind, p.name, r.version, r.reporter, r.reason, r.details, r.state, r.created, r.note, r.address"
@@ -208,14 +208,7 @@ class ModerationRows:
         if package_id is None:
             raise NotFoundError("this release was deleted", hint="see the versions of the package")
         async with self._changing(package_id) as transaction:
-            await transaction.rows(
-                "insert into signature (release, kind, signer, keyid, payload, created) values (?, ?, ?, ?, ?, ?)"
-                " on conflict (release, kind, keyid) do update set payload = excluded.payload, signer = excluded.signer",
-                (release, signature.kind, signature.signer, signature.keyid, signature.payload, signature.created),
-            )
-            await transaction.rows("update release set signed = ? where id = ?", (signature.signer, release))
-            await refresh_package(transaction, package_id, at=event.at)
-            await add_event(transaction, event)
+            await write_signature(transaction, package_id, release, signature, event=event)
 
     async def purge(self, *, before: Millis, at: Millis) -> list[str]:
         async with self.engine.transaction() as transaction:
@@ -253,3 +246,16 @@ def _report(row: Row) -> AbuseReport:
         id=row[0], kind=row[1], name=row[2], version=row[3], reporter=row[4], reason=row[5], details=row[6], state=row[7],
         created=iso(row[8]) or "", note=row[9], address=row[10],
     )  # fmt: skip
+
+
+async def write_signature(
+    transaction: Transaction, package_id: int, release: int, signature: Signature, *, event: AuditEvent
+) -> None:
+    await transaction.rows(
+        "insert into signature (release, kind, signer, keyid, payload, created) values (?, ?, ?, ?, ?, ?)"
+        " on conflict (release, kind, keyid) do update set payload = excluded.payload, signer = excluded.signer",
+        (release, signature.kind, signature.signer, signature.keyid, signature.payload, signature.created),
+    )
+    await transaction.rows("update release set signed = ? where id = ?", (signature.signer, release))
+    await refresh_package(transaction, package_id, at=event.at)
+    await add_event(transaction, event)

@@ -22,6 +22,7 @@ from .engine import Engine, RowReader, Transaction
 from .search_index import write_words
 
 __all__ = [
+    "ARCHIVES_LOCK",
     "PACKAGE_COLUMNS",
     "RELEASE_COLUMNS",
     "PackageRows",
@@ -38,7 +39,7 @@ RELEASE_COLUMNS = ", ".join(Release.__struct_fields__)
 _RELEASE_FIELDS = ("version", "description", "author", "license", "tags", "verdict", "digest", "archive", "size", "signed")
 FIRST_VERSION = "0.1.0"
 _BATCH = 1_000
-_ARCHIVES = "metier-archives"
+ARCHIVES_LOCK = "metier-archives"
 """The lock that publishes share, and that the deletion of an archive holds alone."""
 
 
@@ -86,19 +87,20 @@ class PackageRows:
         self, draft: ReleaseDraft, owners_of: Sequence[str] | None, *, keep_archive: Effect = nothing
     ) -> tuple[Package, Release, bool]:
         async with self.engine.transaction() as transaction:
-            await self.engine.lock(transaction, _ARCHIVES, shared=True)
-            return await self._publish(transaction, draft, owners_of, keep_archive)
+            await self.engine.lock(transaction, ARCHIVES_LOCK, shared=True)
+            return await self.publish_in(transaction, draft, owners_of, keep_archive)
 
     async def try_publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
         try:
             async with self.engine.transaction(durable=False) as transaction:
-                raise _Undo(await self._publish(transaction, draft, owners_of, nothing))
+                raise _Undo(await self.publish_in(transaction, draft, owners_of, nothing))
         except _Undo as undone:
             return undone.result
 
-    async def _publish(
+    async def publish_in(
         self, transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None, keep_archive: Effect
     ) -> tuple[Package, Release, bool]:
+        """Adds a release in a transaction that holds the shared lock of archives."""
         package = await self._lock_package(transaction, draft, owners_of)
         taken: dict[str, str] = dict(
             await transaction.rows("select version, digest from release where package = ?", (package.id,))
@@ -124,7 +126,7 @@ class PackageRows:
 
     async def delete_archive(self, archive: str, delete: Effect) -> bool:
         async with self.engine.transaction() as transaction:
-            await self.engine.lock(transaction, _ARCHIVES)
+            await self.engine.lock(transaction, ARCHIVES_LOCK)
             if await transaction.rows("select 1 from release where archive = ? limit 1", (archive,)):
                 return False
             await delete()
