@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_job_publishes_without_a_stored_token(
     at = ("--registry", server.url)
     where = "GitHub Actions: permissions: id-token: write; GitLab: id_tokens: METIER_ID_TOKEN"
     assert where in job("publish", str(folder), "--trusted", *at).failed(5, "not a CI job with an ID token").err
-    github = {
+    github: dict[str, Any] = {
         "ACTIONS_ID_TOKEN_REQUEST_URL": f"{provider.issuer}/id-token?api-version=2.0",
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "secret",
     }
