@@ -34,8 +34,8 @@ MISPLACED_COMMANDS: set[str] = set()
 INVERSES = {"disable": "enable", "logout": "login", "unpin": "pin", "unyank": "yank"}
 # A small group is one file.
 SMALL_GROUPS = {
-    "agent skill", "cache", "config", "policy", "registry key", "registry token", "registry user", "secret",
-    "session", "workspace",
+    "agent skill", "cache", "config", "policy", "registry key", "registry token",
+    "registry trusted-publisher", "registry user", "secret", "session", "workspace",
 }  # fmt: skip
 
 # (c), (d) Words in texts that are no command, option or variable of ours.
@@ -95,7 +95,7 @@ def expected_modules(group: str, name: str) -> set[str]:
     """The modules in which a command may live."""
     base = "metier.cli"
     if group in SMALL_GROUPS:
-        return {f"{base}.{group.replace(' ', '.')}"}
+        return {f"{base}.{group.replace(' ', '.').replace('-', '_')}"}
     if group == "skill manage":
         # Second names of the commands of `metier skill`.
         return {f"{base}.skill.manage_{name}", *expected_modules("skill", name)}

@@ -76,6 +76,8 @@ class FakeProvider:
     published: list[RSAKey] = field(default_factory=list)
     id_token: str = ""
     metadata: dict[str, object] = field(default_factory=dict)
+    job: dict[str, object] = field(default_factory=dict)
+    """The claims of the CI job that asks for an ID token."""
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def sign(self, claims: Mapping[str, object], *, key: RSAKey | None = None, **header: str) -> str:
@@ -87,7 +89,7 @@ class FakeProvider:
         encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts]
         return ".".join([*encoded, ""])
 
-    def answer(self, path: str) -> tuple[int, dict[str, Any]]:
+    def answer(self, path: str, form: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
         if path == "/.well-known/openid-configuration":
             names = ("authorization_endpoint", "token_endpoint", "jwks_uri", "end_session_endpoint")
             return 200, {"issuer": self.issuer, **{name: f"{self.issuer}/{name}" for name in names}, **self.metadata}
@@ -95,6 +97,8 @@ class FakeProvider:
             return 200, {"keys": [key.as_dict(private=False) for key in self.published]}
         if path == "/token_endpoint":
             return 200, {"id_token": self.id_token, "token_type": "Bearer"}
+        if path == "/id-token" and self.job:
+            return 200, {"value": self.sign({**self.job, "aud": form["audience"], "jti": str(len(self.requests))})}
         return 404, {}
 
 
@@ -109,10 +113,11 @@ def fake_provider() -> Iterator[FakeProvider]:
 
         def respond(self) -> None:
             length = int(self.headers.get("content-length", "0"))
-            form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
-            path = urlsplit(self.path).path
+            path, query = urlsplit(self.path).path, urlsplit(self.path).query
+            sent = f"{query}&{self.rfile.read(length).decode()}"
+            form = {name: values[0] for name, values in parse_qs(sent).items()}
             provider.requests.append((path, form))
-            status, value = provider.answer(path)
+            status, value = provider.answer(path, form)
             body = json.dumps(value).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(body)))

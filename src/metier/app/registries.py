@@ -114,18 +114,24 @@ class Registries:
 
     def publish(
         self, folder: str, options: PublishOptions | None = None, *, registry: str | None = None, sign: bool = False,
-        insecure: bool = False,
+        trusted: bool = False, insecure: bool = False,
     ) -> PublishResult:  # fmt: skip
-        """Publishes the skill in `folder`, and signs the release with the user's key if `sign` is set."""
+        """Publishes the skill in `folder`, and signs the release with the user's key if `sign` is set.
+
+        A CI job exchanges its ID token for a publishing token if `trusted` is set, or if no token is stored.
+        """
         from metier.errors import RefusedError
         from metier.registry import publish
+        from metier.registry.client import has_job_token
 
         key = self.signing_key.read() if sign else None
         if sign and key is None:
             raise RefusedError(
                 "no signing key", rule="no-key", hint="metier registry key new, then metier registry key register NAMESPACE"
             )
-        return publish(folder, self.client(registry, insecure=insecure), options, signing_key=key)
+        client = self.client(registry, insecure=insecure)
+        trusted = trusted or (not client.token and has_job_token(self.environment))
+        return publish(folder, client, options, signing_key=key, trusted=trusted)
 
     def search(
         self, query: str, options: SearchOptions | None = None, *, registry: str | None = None, offline: bool = False,

@@ -168,6 +168,7 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="registry.oidc.groups_claim", kind=SettingKind.TEXT, default="groups", text="the claim with the groups of a person"),
         SettingKey(name="registry.oidc.roles", kind=SettingKind.TABLE, text="the scopes of each group: [registry.oidc.roles] team-a = [\"publish:team-a\", \"read\"]; \"*\" is everyone"),
         SettingKey(name="registry.oidc.allowed_domains", kind=SettingKind.LIST, default=(), text="domains of verified email addresses that may sign in; empty for all"),
+        SettingKey(name="registry.trusted_issuers", kind=SettingKind.LIST, default=("https://token.actions.githubusercontent.com", "https://gitlab.com"), text="trusted publishing: the issuers of ID tokens of CI jobs; no other is contacted"),
         SettingKey(name="engine.selection", kind=SettingKind.TEXT, default="local", text="how skills are picked for a message: local, or llm to let the model choose from the shortlist"),
         SettingKey(name="engine.catalog_tokens", kind=SettingKind.NUMBER, default=4_000, least=0, text="tokens of the list of skills in the system prompt"),
         SettingKey(name="engine.context_tokens", kind=SettingKind.NUMBER, default=100_000, least=1_000, text="tokens of one request; older turns beyond that are compacted"),

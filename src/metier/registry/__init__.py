@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Signature,
         SigningKey,
         Sort,
+        TrustedPublisher,
     )
     from .domain.registry import OidcOptions, Registry, RequestRates, ServerOptions, Site, WorkLimits, open_registry
     from .domain.search_terms import document_terms, plain_words
@@ -91,6 +92,7 @@ _EXPORTS = {
         "Signature",
         "SigningKey",
         "Sort",
+        "TrustedPublisher",
     ),
     "metier.registry.domain.registry": (
         "OidcOptions",
@@ -170,6 +172,7 @@ __all__ = [
     "Sort",
     "StaticExport",
     "TokenRow",
+    "TrustedPublisher",
     "WorkLimits",
     "backup",
     "bundle",

@@ -110,6 +110,33 @@ class SignatureRow(Struct, kw_only=True):
     created: str
 
 
+class Provenance(Struct, kw_only=True):
+    """The CI job of a release, from its verified ID token."""
+
+    issuer: str
+    repository: str
+    commit: str
+    workflow: str
+    ref: str
+    run_url: str
+
+
+class TrustedPublisherRow(Struct, kw_only=True):
+    id: int
+    namespace: str
+    package: str
+    issuer: str
+    repository: str
+    workflow: str
+    ref: str
+    environment: str
+    created: str
+
+
+class TrustedPublisherList(Struct, kw_only=True):
+    publishers: list[TrustedPublisherRow]
+
+
 class VersionRow(Struct, kw_only=True):
     version: str
     digest: str
@@ -129,6 +156,8 @@ class VersionRow(Struct, kw_only=True):
     details: ReleaseDetails | None = None
     findings: list[ReleaseFinding] | None = None
     signatures: list[SignatureRow] | None = None
+    provenance: Provenance | None = None
+    """The CI job that published it with trusted publishing."""
 
 
 class VersionList(Struct, kw_only=True):

@@ -1,4 +1,4 @@
-"""The part of the registry's conformance suite about people: users, devices and invitations."""
+"""The part of the registry's conformance suite about people: users, devices, invitations and jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from metier.errors import ConflictError, MetierError
-from metier.registry import AuditEvent, Invitation, RegistryStore, RegistryToken, RegistryUser
+from metier.registry import AuditEvent, Invitation, RegistryStore, RegistryToken, RegistryUser, TrustedPublisher
 
 from .fakes import run_now
 
@@ -110,5 +110,37 @@ class PeopleConformance:
             await store.revoke_token(creator.id, event=event())
             assert await store.invitation("i2", now=3_000) is None
             assert [await store.end_invitation("i1") for _ in range(2)] == [True, False]
+
+        self._with(tmp_path, body)
+
+    def test_a_job_token_is_exchanged_once_and_ends_with_its_publisher(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            wanted = TrustedPublisher(0, "acme", "", "https://ci.example", "acme/skills", "release.yml", "", "", 1)
+            made = await store.add_trusted_publisher(wanted, event=event())
+            other = await store.add_trusted_publisher(replace(wanted, namespace="crew"), event=event())
+            assert made == replace(wanted, id=made.id)
+            assert await store.trusted_publishers("acme") == [made]
+            assert await store.publishers_of("https://ci.example", "acme/skills") == [made, other]
+            assert await store.publishers_of("https://ci.example", "acme/other") == []
+            token = replace(_token("acme", publisher_id=made.id, provenance="{}"), expires=50)
+
+            async def exchange(hashed: str, job: str, *, project: str = "7", at: int = 1) -> RegistryToken | None:
+                return await store.add_job_token(
+                    token, hashed, project_id=project, job_token=job, job_expires=90, event=event(at=at)
+                )
+
+            first = await exchange("h1", "j1")
+            assert first is not None and first == replace(token, id=first.id) == await store.token("h1")
+            assert await exchange("h2", "j1") is None, "used before"
+            await raises(ConflictError, exchange("h2", "j2", project="8"))
+            assert await exchange("h2", "j2", at=50) is not None, "the refused exchange used nothing up"
+            assert await store.token("h1") is None, "it had expired"
+            assert await exchange("h3", "j1", at=90) is not None
+            assert not await store.remove_trusted_publisher("crew", made.id, event=event(at=95))
+            assert await store.remove_trusted_publisher("acme", made.id, event=event(at=95))
+            ended = await store.token("h3")
+            assert ended is not None and ended.revoked == 95
+            assert await store.trusted_publishers("acme") == []
+            await raises(ConflictError, exchange("h4", "j4", at=96))
 
         self._with(tmp_path, body)

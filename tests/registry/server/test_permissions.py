@@ -13,8 +13,11 @@ from metier.registry import AuditEvent, OidcOptions, RegistryUser, ServerOptions
 from metier.registry.ed25519 import key_id, new_signing_key, release_statement, sign_statement
 from metier.spec import MemoryFiles
 from registry.builders import Site, archive, site
+from registry.identity_providers import FakeProvider, fake_provider
 
 OURS = {"origin": "http://registry.test"}
+PROVIDER: list[FakeProvider] = []
+"""The issuer of ID tokens of CI jobs."""
 TEXT = unpack(archive("fresh")).read("SKILL.md", limit=9_999)
 FILE = {"path": "SKILL.md", "size": len(TEXT), "sha256": hashlib.sha256(TEXT).hexdigest()}
 
@@ -70,6 +73,8 @@ class Stage:
             "registry_user",
             "device_login",
             "invitation",
+            "trusted_publisher",
+            "used_job_token",
         )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
         # Not the time of its last use, which every request changes.
@@ -178,6 +183,26 @@ def an_approved_device(stage: Stage) -> dict[str, Any]:
     return {"data": {"grant_type": grant, "device_code": waiting["codes"]["device_code"]}}
 
 
+def a_rule(stage: Stage) -> dict[str, Any]:
+    return {"json": {"issuer": PROVIDER[0].issuer, "repository": f"acme/{stage.name}", "workflow": "release.yml"}}
+
+
+def a_trusted_publisher(stage: Stage) -> dict[str, Any]:
+    made = stage.admin("POST", "/namespaces/acme/trusted-publishers", **a_rule(stage))
+    return {"id": str(made.json()["id"])}
+
+
+def a_job_token(stage: Stage) -> dict[str, Any]:
+    a_trusted_publisher(stage)
+    now, repository = stage.here.clock() // 1000, f"acme/{stage.name}"
+    claims = {
+        "iss": PROVIDER[0].issuer, "aud": OURS["origin"], "sub": "x", "iat": now, "exp": now + 300, "jti": stage.name,
+        "repository": repository, "repository_id": "7", "workflow_ref": f"{repository}/.github/workflows/release.yml@main",
+        "ref": "refs/heads/main", "event_name": "push", "sha": "c0ffee", "run_id": "1",
+    }  # fmt: skip
+    return {"json": {"token": PROVIDER[0].sign(claims)}}
+
+
 def a_ticket(stage: Stage) -> dict[str, Any]:
     asked = stage.here.post("/api/v1/skills/-/upload-url", token=stage.token, json=FILE)
     return {"ticket": asked.json()["uploadTicket"] if asked.status_code == 200 else "x", "content": TEXT}
@@ -222,6 +247,9 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("DELETE", "/tokens/{id}"): (TOKENS, another_token_of_the_holder),
     ("POST", "/namespaces/{namespace}/keys"): (MANAGE, lambda stage: {"json": {"public": stage.public}}),
     ("DELETE", "/namespaces/{namespace}/keys/{keyid}"): (MANAGE, a_key),
+    ("POST", "/namespaces/{namespace}/trusted-publishers"): (MANAGE, a_rule),
+    ("DELETE", "/namespaces/{namespace}/trusted-publishers/{id}"): (MANAGE, a_trusted_publisher),
+    ("POST", "/oidc/exchange"): (OPEN, a_job_token),
     ("POST", "/reports/{id}"): (ADMIN, lambda stage: {"id": a_report(stage)["id"], "json": {"state": "rejected"}}),
     ("POST", "/api/v1/skills"): (MANAGE, an_uploaded_file),
     ("POST", "/api/v1/skills/-/upload-url"): (UPLOAD, sends(json=FILE)),
@@ -254,8 +282,11 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     oidc = OidcOptions(issuer="https://id.example", client_id="registry", roles={"*": ("read",)})
-    with site(tmp_path_factory.mktemp("permissions"), oidc=oidc) as found:
-        yield found
+    with fake_provider() as provider:
+        PROVIDER[:] = [provider]
+        folder, issuers = tmp_path_factory.mktemp("permissions"), (provider.issuer,)
+        with site(folder, oidc=oidc, url=OURS["origin"], trusted_issuers=issuers) as found:
+            yield found
 
 
 def test_the_table_names_every_route_that_changes_something() -> None:

@@ -141,6 +141,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("metier.cli.registry.serve:serve", "Serve a registry of skills."),
         "key": ("", "Manage the key that signs your releases."),
         "token": ("", "Create, list and revoke tokens of your registry."),
+        "trusted-publisher": ("", "Manage the CI jobs that may publish without a stored token."),
         "invite": ("metier.cli.registry.invite:invite", "Make a link that invites one person."),
         "user": ("", "List and disable the people who sign in."),
         "stats": ("metier.cli.registry.stats:stats", "Show registry statistics."),
@@ -161,6 +162,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "create": ("metier.cli.registry.token:create", "Create a token; it is shown once."),
         "list": ("metier.cli.registry.token:list_all", "List all tokens by their prefix."),
         "revoke": ("metier.cli.registry.token:revoke", "Revoke a token."),
+    },
+    "registry trusted-publisher": {
+        "add": ("metier.cli.registry.trusted_publisher:add", "Let a CI job publish in a namespace."),
+        "list": ("metier.cli.registry.trusted_publisher:list_all", "List the CI jobs that may publish."),
+        "remove": ("metier.cli.registry.trusted_publisher:remove", "Remove a trusted publisher."),
     },
     "registry user": {
         "list": ("metier.cli.registry.user:list_all", "List the people who have signed in."),

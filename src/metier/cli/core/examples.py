@@ -169,6 +169,22 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "metier registry invite --scope publish:team",
         'metier registry invite --scope read --days 3 --note "for Ann"',
     ),
+    "registry trusted-publisher": (
+        "metier registry trusted-publisher list team",
+        "metier registry trusted-publisher add team --repository acme/skills --workflow release.yml",
+    ),
+    "registry trusted-publisher add": (
+        "metier registry trusted-publisher add team --repository acme/skills --workflow release.yml",
+        "metier registry trusted-publisher add team --issuer gitlab --repository acme/skills --workflow .gitlab-ci.yml",
+    ),
+    "registry trusted-publisher list": (
+        "metier registry trusted-publisher list team",
+        "metier registry trusted-publisher list team --json",
+    ),
+    "registry trusted-publisher remove": (
+        "metier registry trusted-publisher remove team 3",
+        "metier registry trusted-publisher remove team 3 --json",
+    ),
     "registry user": ("metier registry user list", "metier registry user disable ann"),
     "registry user list": ("metier registry user list", "metier registry user list --json"),
     "registry user disable": ("metier registry user disable ann", "metier registry user disable ann --json"),

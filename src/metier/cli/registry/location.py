@@ -55,6 +55,7 @@ def server_options(
         site=_site(app),
         public_metrics=settings.boolean("registry.public_metrics"),
         oidc=_single_sign_on(app),
+        trusted_issuers=settings.strings("registry.trusted_issuers"),
         token_days=settings.number("registry.token_days"),
         **more,
     )

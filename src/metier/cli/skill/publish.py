@@ -35,11 +35,12 @@ __all__ = ["publish"]
 )
 @click.option("--version", default="", help="Version.  [default: metadata.version, else the next patch version]")
 @click.option("--sign", is_flag=True, help="Sign the release with your key (see `metier registry key`).")
+@click.option("--trusted", is_flag=True, help="Exchange the ID token of this CI job (automatic without a stored token).")
 @click.option("--allow-placeholders", is_flag=True, help="Publish it although it still has text of its template.")
 @registry_options
 def publish(
     app: App, *, target: str, dry_run: bool, to: str, namespace: str, visibility: str | None, version: str, sign: bool,
-    allow_placeholders: bool, registry: str | None, insecure_http: bool,
+    trusted: bool, allow_placeholders: bool, registry: str | None, insecure_http: bool,
 ) -> Result:  # fmt: skip
     """Publish a skill to a registry. New skills are private unless you pass --public.
 
@@ -54,13 +55,14 @@ def publish(
         allow_placeholders=allow_placeholders,
     )  # fmt: skip
     if to:
-        if namespace or visibility or sign or registry:
+        if namespace or visibility or sign or trusted or registry:
             raise UsageError(
-                "--to goes to a container registry, which has no --namespace, --public, --private, --sign or --registry",
+                "--to goes to a container registry, which has no --namespace, --public, --private, --sign, --trusted or"
+                " --registry",
                 hint=f"metier publish {target} --to {to}",
             )
         return _publish_oci(app, folder, to, options, insecure=insecure_http)
-    done = app.registries.publish(folder, options, registry=registry, sign=sign, insecure=insecure_http)
+    done = app.registries.publish(folder, options, registry=registry, sign=sign, trusted=trusted, insecure=insecure_http)
     data = {
         "registry": done.registry, **msgspec.to_builtins(done.receipt), "left_out": list(done.left_out),
         "links": list(done.links), "signed_by": done.signed_by,

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
 
     from .credentials import Logins, SigningKeyFile
     from .file_selection import SelectedFiles, select_files
-    from .http_client import RegistryClient, ResponseCache, registry_url
+    from .http_client import Json, RegistryClient, ResponseCache, registry_url
+    from .job_token import has_job_token
     from .oci_package import PackedSkill, pack_for_oci
     from .use_cases import PublishOptions, PublishResult, SearchOptions, SearchResult, publish, search
 
 __all__ = [
     "MANIFEST_TYPE",
+    "Json",
     "Logins",
     "PackedSkill",
     "PublishOptions",
@@ -28,6 +30,7 @@ __all__ = [
     "SelectedFiles",
     "SigningKeyFile",
     "find_secrets",
+    "has_job_token",
     "oci_digest",
     "pack_for_oci",
     "publish",
@@ -46,7 +49,8 @@ if not TYPE_CHECKING:
             "metier.registry.client.oci_package": ("PackedSkill", "pack_for_oci"),
             "metier.registry.client.credentials": ("Logins", "SigningKeyFile"),
             "metier.registry.client.file_selection": ("SelectedFiles", "select_files"),
-            "metier.registry.client.http_client": ("RegistryClient", "ResponseCache", "registry_url"),
+            "metier.registry.client.http_client": ("Json", "RegistryClient", "ResponseCache", "registry_url"),
+            "metier.registry.client.job_token": ("has_job_token",),
             "metier.registry.client.use_cases": (
                 "PublishOptions",
                 "PublishResult",

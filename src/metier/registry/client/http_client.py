@@ -31,7 +31,7 @@ from metier.values import dataclass, field
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["RegistryClient", "ResponseCache", "registry_url"]
+__all__ = ["Json", "RegistryClient", "ResponseCache", "registry_url"]
 
 Json = dict[str, Any]  # Any: JSON of another server
 _LARGEST = 16 * 1024 * 1024
@@ -135,6 +135,19 @@ class RegistryClient:
     def register_key(self, namespace: str, public: str, *, note: str = "") -> Json:
         return self._change("POST", f"/namespaces/{quote(namespace, safe='')}/keys", {"public": public, "note": note})
 
+    def trusted_publishers(self, namespace: str) -> list[Json]:
+        return list(self._request("GET", _publishers(namespace)).get("publishers", []))
+
+    def add_trusted_publisher(self, namespace: str, **rule: str) -> Json:
+        return self._change("POST", _publishers(namespace), dict(rule))
+
+    def remove_trusted_publisher(self, namespace: str, number: int) -> Json:
+        return self._request("DELETE", f"{_publishers(namespace)}/{number}")
+
+    def exchange_job_token(self, text: str, *, namespace: str = "", package: str = "") -> Json:
+        """Returns `token`, which publishes for 15 minutes, for the ID token of a CI job."""
+        return self._change("POST", "/oidc/exchange", {"token": text, "namespace": namespace, "package": package})
+
     def start_device_login(self) -> Json:
         """Returns the codes of RFC 8628. Raises NotFoundError if the registry has no single sign-on."""
         return self._request("POST", "/device/code", content=b"client_id=metier", content_type=_FORM)
@@ -211,6 +224,10 @@ class RegistryClient:
 def _is_oauth_error(reply: httpx2.Response) -> bool:
     """OAuth answers "not yet" with status 400, which is no failure."""
     return reply.status_code == HTTPStatus.BAD_REQUEST and reply.request.url.path.endswith("/device/token")
+
+
+def _publishers(namespace: str) -> str:
+    return f"/namespaces/{quote(namespace, safe='')}/trusted-publishers"
 
 
 def _version(name: str, version: str) -> str:

@@ -13,11 +13,12 @@ from metier.errors import InvalidSkillError, UnavailableError
 from metier.registry.domain.secrets import find_secrets
 from metier.registry.ed25519 import key_id, public_key, release_statement, sign_statement
 from metier.registry.wire import PublishReceipt, SignatureRow, SkillPage, SkillSummary
-from metier.spec import Report, advise
+from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Report, advise, parse
 from metier.values import dataclass
 
 from .file_selection import SelectedFiles, select_files
 from .http_client import Json, RegistryClient
+from .job_token import with_job_token
 
 __all__ = ["PublishOptions", "PublishResult", "SearchOptions", "SearchResult", "check_files", "publish", "search"]
 
@@ -80,17 +81,21 @@ class SearchResult:
 
 
 def publish(
-    folder: str, client: RegistryClient, options: PublishOptions | None = None, *, signing_key: str | None = None
-) -> PublishResult:
+    folder: str, client: RegistryClient, options: PublishOptions | None = None, *, signing_key: str | None = None,
+    trusted: bool = False,
+) -> PublishResult:  # fmt: skip
     """Publishes the skill in `folder`: selects its files, checks them for secrets, packs, uploads and signs them.
 
-    `signing_key` is a private key from `SigningKeyFile`; without one the release is not signed. Raises InvalidSkillError
+    `signing_key` is a private key from `SigningKeyFile`; without one the release is not signed. With `trusted`, the
+    ID token of this CI job is exchanged for a publishing token. Raises InvalidSkillError
     before anything is sent if a file contains a secret, or text of the template that the skill was created from. A package that
     exists gets the visibility of the options, also if these files were published before.
     """
     options = options or PublishOptions()
     files = select_files(folder)
     check_files(files, os.path.basename(os.path.abspath(folder)), allow_placeholders=options.allow_placeholders)
+    if trusted:
+        client = with_job_token(client, namespace=options.namespace, package=_skill_name(files))
     response = client.publish(
         pack(files),
         dry_run=options.dry_run,
@@ -134,6 +139,14 @@ def search(query: str, client: RegistryClient, options: SearchOptions | None = N
     )
     page = _convert(response, SkillPage, client)
     return SearchResult(registry=client.url, skills=tuple(page.skills), next=page.next, corrected=page.corrected)
+
+
+def _skill_name(files: SelectedFiles) -> str:
+    """Returns the name in SKILL.md; empty if there is none, which the registry refuses."""
+    if SKILL_FILE not in {entry.path for entry in files.list()}:
+        return ""
+    manifest = parse(files.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)).manifest
+    return manifest.name if manifest else ""
 
 
 def _sign(client: RegistryClient, receipt: PublishReceipt, private: str) -> str:

@@ -3,6 +3,7 @@
     read            read private packages of every namespace; `read:acme` of one namespace
     publish:acme    publish in one namespace and manage its packages; `publish:*` in all, `publish` in the holder's own
     yank            yank and unyank releases of the token's namespaces
+    upload:NAMESPACE[/NAME]  add releases and nothing else; only trusted publishing makes such tokens
     tokens          list, create and revoke tokens of the holder
     metrics         read the counters of the server
     admin           everything
@@ -73,6 +74,21 @@ class Caller:
             return None
         named = [scope.removeprefix("publish:") for scope in self.scopes if scope.startswith("publish:")]
         return tuple(dict.fromkeys([*named, *([self.name] if "publish" in self.scopes else [])]))
+
+    @property
+    def publishes_in(self) -> tuple[str, ...] | None:
+        """Namespaces in which the caller may add releases; None means all. A CI job may do nothing else there."""
+        acting = self.acts_for
+        return None if acting is None else tuple(dict.fromkeys([*acting, *(namespace for namespace, _ in self._uploads)]))
+
+    def may_release(self, package: str) -> bool:
+        """Returns whether the caller may add releases of a package with this name, in its own namespaces."""
+        return self.acts_for != () or any(name in ("", package) for _, name in self._uploads)
+
+    @property
+    def _uploads(self) -> tuple[tuple[str, str], ...]:
+        pairs = (scope.removeprefix("upload:").partition("/") for scope in self.scopes if scope.startswith("upload:"))
+        return tuple((namespace, name) for namespace, _, name in pairs)
 
     @property
     def readable_namespaces(self) -> tuple[str, ...] | None:

@@ -25,6 +25,7 @@ from .records import (
     Signature,
     SigningKey,
     Sort,
+    TrustedPublisher,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "PageSessionStore",
     "RegistryStore",
     "SearchStore",
+    "TrustedPublisherStore",
     "UploadStore",
     "UserStore",
     "nothing",
@@ -256,6 +258,27 @@ class InvitationStore(Protocol):
     async def end_invitation(self, hashed: str) -> bool: ...
 
 
+class TrustedPublisherStore(Protocol):
+    """The jobs that may publish."""
+
+    async def add_trusted_publisher(self, publisher: TrustedPublisher, *, event: AuditEvent) -> TrustedPublisher: ...
+
+    async def trusted_publishers(self, namespace: str) -> list[TrustedPublisher]: ...
+
+    async def publishers_of(self, issuer: str, repository: str) -> list[TrustedPublisher]: ...
+
+    async def remove_trusted_publisher(self, namespace: str, publisher: int, *, event: AuditEvent) -> bool:
+        """Revokes the tokens of its jobs too. Returns False if there is none."""
+
+    async def add_job_token(
+        self, token: RegistryToken, hashed: str, *, project_id: str, job_token: str, job_expires: Millis, event: AuditEvent
+    ) -> RegistryToken | None:
+        """Returns None if `job_token`, a hash, was used before.
+
+        Raises ConflictError if the trusted publisher was removed, or if its first job was of another project.
+        """
+
+
 class PageSessionStore(Protocol):
     """Sessions of the pages, by the hash of their text."""
 
@@ -311,8 +334,8 @@ class JobStore(Protocol):
 
 
 class RegistryStore(
-    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, InvitationStore, PageSessionStore,
-    UploadStore, DownloadStore, JobStore, Protocol
+    PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, InvitationStore,
+    TrustedPublisherStore, PageSessionStore, UploadStore, DownloadStore, JobStore, Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

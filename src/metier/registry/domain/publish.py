@@ -16,7 +16,7 @@ from metier.registry.wire import ReleaseFinding
 from metier.spec import Problem, Report, Severity, is_name
 from metier.values import dataclass, replace
 
-from .access import Caller, Right
+from .access import Caller
 from .admission import Admission
 from .protocols import BlobStore, RegistryStore
 from .records import Millis, Package, PackageKind, PackageVisibility, Release, ReleaseDraft
@@ -78,9 +78,9 @@ class Publisher:
 
     def namespace(self, caller: Caller, wanted: str) -> str:
         """Returns the namespace of an upload. Called before the upload is read; raises if the caller may not publish there."""
-        acting = caller.acts_for
+        acting = caller.publishes_in
         chosen = wanted or (acting[0] if acting and caller.name not in acting else caller.name)
-        caller.require(caller.may(Right.MANAGE, chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
+        caller.require(acting is None or chosen in acting, f"publish in {chosen!r}", scope=f"publish:{chosen}")
         check_namespace(chosen)
         return chosen
 
@@ -95,6 +95,7 @@ class Publisher:
             raise UsageError(
                 f"the name in SKILL.md is {admitted.name!r}, but the request says {name[:80]!r}", hint="use the same name"
             )
+        caller.require(caller.may_release(admitted.name), f"publish {admitted.name}", scope=f"publish:{namespace}")
         before = await self._store.find_package(admitted.kind, admitted.name)
         if before is None:
             admitted = await self._with_similar_name(admitted)
@@ -106,7 +107,7 @@ class Publisher:
             )
         draft = draft_release(caller, namespace, admitted, visibility=options.visibility, at=self._clock())
         if options.dry_run:
-            package, release, created = await self._store.try_publish(draft, caller.acts_for)
+            package, release, created = await self._store.try_publish(draft, caller.publishes_in)
         else:
             package, release, created = await self._write(draft, admitted, caller)
         changed = before is not None and before.visibility != package.visibility
@@ -119,7 +120,7 @@ class Publisher:
             if not await self._blobs.has(admitted.archive_name):
                 await self._blobs.put(admitted.archive_name, admitted.archive)
 
-        return await self._store.publish(draft, caller.acts_for, keep_archive=keep_archive)
+        return await self._store.publish(draft, caller.publishes_in, keep_archive=keep_archive)
 
     async def _with_similar_name(self, admitted: Admission) -> Admission:
         """Adds a warning if a new name is one edit away from a popular one."""
@@ -171,6 +172,7 @@ def draft_release(
         at=at,
         token=caller.token.prefix if caller.token else "",
         address=caller.address,
+        provenance=caller.token.provenance if caller.token else "",
     )
 
 

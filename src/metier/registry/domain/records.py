@@ -28,6 +28,7 @@ __all__ = [
     "Signature",
     "SigningKey",
     "Sort",
+    "TrustedPublisher",
     "iso",
 ]
 
@@ -130,6 +131,8 @@ class Release(Struct, frozen=True, gc=False):
     findings: str
     """JSON list of `wire.ReleaseFinding`."""
     signed: str
+    provenance: str
+    """JSON of `wire.Provenance`; empty unless a CI job published it with trusted publishing."""
 
 
 class ReleaseDraft(Struct, frozen=True, kw_only=True):
@@ -161,6 +164,7 @@ class ReleaseDraft(Struct, frozen=True, kw_only=True):
     token: str = ""
     """The prefix of the publisher's token, and its address, for the audit log."""
     address: str = ""
+    provenance: str = ""
 
 
 class PackageFilters(Struct, frozen=True, kw_only=True):
@@ -194,6 +198,10 @@ class RegistryToken(Struct, frozen=True, kw_only=True):
     """The user that it belongs to; it is revoked with them."""
     used: Millis | None = None
     """The hour in which it was last used."""
+    publisher_id: int | None = None
+    """The trusted publisher whose job has it; it is revoked with them."""
+    provenance: str = ""
+    """JSON of `wire.Provenance`: the job that has it, for its releases."""
 
     @property
     def is_sign_in(self) -> bool:
@@ -235,6 +243,25 @@ class Invitation(Struct, frozen=True, kw_only=True):
     scopes: tuple[str, ...]
     note: str
     expires: Millis
+
+
+class TrustedPublisher(Struct, frozen=True):
+    """A job of a CI system that may publish."""
+
+    id: int
+    namespace: str
+    package: str
+    """Empty means all packages of the namespace."""
+    issuer: str
+    repository: str
+    """In lower case."""
+    workflow: str
+    ref: str
+    """Empty means any; `*` at the end stands for any text."""
+    environment: str
+    created: Millis
+    project_id: str = ""
+    """The issuer's number of the repository, from the first exchange."""
 
 
 class SigningKey(Struct, frozen=True):

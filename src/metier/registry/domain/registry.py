@@ -27,11 +27,12 @@ from .records import Millis, PackageKind
 from .sessions import PageSessions
 from .signatures import Signatures
 from .tokens import Tokens
+from .trusted_publishers import TRUSTED_ISSUERS, TrustedPublishers
 from .turns import UploadTurns
 from .users import Users
 
 if TYPE_CHECKING:
-    from metier.registry.oidc import OidcProvider
+    from metier.registry.oidc import JobTokens, OidcProvider
 
 __all__ = [
     "ConnectionLimits",
@@ -158,6 +159,8 @@ class ServerOptions:
     public_metrics: bool = False
     """Answer /metrics without a token."""
     oidc: OidcOptions | None = None
+    trusted_issuers: tuple[str, ...] = TRUSTED_ISSUERS
+    """Issuers of ID tokens of CI jobs, for trusted publishing. No other issuer is contacted."""
     token_days: int = 0
     """Days until a new token expires, unless its creator chooses; 0 means never."""
     metrics_folder: str = ""
@@ -184,6 +187,9 @@ class Registry:
     invitations: Invitations
     provider: OidcProvider | None
     """The identity provider of single sign-on."""
+    trusted_publishers: TrustedPublishers
+    job_tokens: JobTokens | None
+    """None without the public address, for which ID tokens are made."""
     failed_logins: FailedLogins
     uploads: FileUploads
     downloads: DownloadCounter
@@ -203,6 +209,8 @@ class Registry:
             self.workers.close()
             if self.provider:
                 await self.provider.close()
+            if self.job_tokens:
+                await self.job_tokens.close()
             await self.blobs.close()
             await self.store.close()
 
@@ -239,6 +247,8 @@ async def open_registry(
             sessions=PageSessions(store),
             users=Users(store, oidc.roles, oidc.allowed_domains) if oidc else Users(store),
             provider=_provider(oidc, clock) if oidc else None,
+            trusted_publishers=TrustedPublishers(store, clock, options.trusted_issuers),
+            job_tokens=_job_tokens(options, clock) if options.url else None,
             failed_logins=FailedLogins(store, clock),
             uploads=FileUploads(store, blobs, clock),
             downloads=await DownloadCounter.start(store, store, clock),
@@ -258,6 +268,12 @@ def _provider(options: OidcOptions, clock: Callable[[], Millis]) -> OidcProvider
         issuer=options.issuer, client_id=options.client_id, client_secret=options.client_secret,
         groups_claim=options.groups_claim, clock=clock,
     )  # fmt: skip
+
+
+def _job_tokens(options: ServerOptions, clock: Callable[[], Millis]) -> JobTokens:
+    from metier.registry.oidc import JobTokens
+
+    return JobTokens(options.trusted_issuers, audience=options.url.rstrip("/"), clock=clock)
 
 
 def _start_workers(work: WorkLimits) -> Workers:

@@ -55,13 +55,15 @@ class SignInRequest:
 
 class OidcProvider:
     def __init__(
-        self, *, issuer: str, client_id: str, client_secret: str, groups_claim: str, clock: Callable[[], int]
+        self, *, issuer: str, client_id: str, client_secret: str, groups_claim: str, clock: Callable[[], int],
+        setting: str = "registry.oidc.issuer",
     ) -> None:  # fmt: skip
         self.issuer = issuer
         self._client_id = client_id
         self._client_secret = client_secret
         self._groups_claim = groups_claim
         self._clock = clock
+        self._setting = setting
         self._metadata: Claims = {}
         self._metadata_read = 0
         self._keys: KeySet | None = None
@@ -91,7 +93,7 @@ class OidcProvider:
             reason = (response.get("error_description") or response.get("error") or "no code")[:200]
             raise UnauthenticatedError(f"the identity provider refused the sign-in: {reason}", hint="sign in again")
         answer = await self._exchange(metadata, response["code"], wanted.verifier, redirect_uri)
-        claims = await self._verify(str(answer.get("id_token") or ""))
+        claims = await self.verify(str(answer.get("id_token") or ""))
         if not secrets.compare_digest(str(claims.get("nonce", "")).encode(), wanted.nonce.encode()):
             raise SignedTokenError("it was made for another sign-in")
         return self._identity(await self._with_userinfo(metadata, claims, str(answer.get("access_token") or "")))
@@ -128,7 +130,8 @@ class OidcProvider:
             )
         return answer
 
-    async def _verify(self, text: str) -> Claims:
+    async def verify(self, text: str) -> Claims:
+        """Returns the claims of a token for this client. Raises SignedTokenError."""
         for _ in range(2):
             keys = self._keys or await self._read_keys()
             try:
@@ -168,11 +171,11 @@ class OidcProvider:
         now = self._clock()
         if not self._metadata or now - self._metadata_read > _METADATA_MS:
             address = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
-            _check_address(address)
+            self._check_address(address)
             status, found = await self._ask("GET", address)
             if status != 200 or found.get("issuer") != self.issuer:
                 raise UnavailableError(
-                    f"{self.issuer} is not an OpenID provider of that name", hint="check the setting registry.oidc.issuer",
+                    f"{self.issuer} is not an OpenID provider of that name", hint=f"check the setting {self._setting}",
                     retryable=False,
                 )  # fmt: skip
             self._metadata, self._metadata_read = found, now
@@ -187,7 +190,7 @@ class OidcProvider:
 
     def _endpoint(self, metadata: Claims, name: str) -> str:
         address = str(metadata.get(name) or "")
-        _check_address(address)
+        self._check_address(address)
         return address
 
     async def _ask(
@@ -206,7 +209,7 @@ class OidcProvider:
                 async for piece in reply.aiter_bytes():
                     body += piece
                     if len(body) > _LARGEST:
-                        raise UnavailableError(f"{self.issuer} sends too much", hint="check the setting registry.oidc.issuer")
+                        raise UnavailableError(f"{self.issuer} sends too much", hint=f"check the setting {self._setting}")
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             why = str(error) or type(error).__name__
             raise UnavailableError(f"cannot reach the identity provider: {why}", hint="try again later") from None
@@ -216,13 +219,12 @@ class OidcProvider:
             value = None
         return reply.status_code, value if isinstance(value, dict) else {}
 
-
-def _check_address(address: str) -> None:
-    parts = urlsplit(address)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        raise UnavailableError(
-            f"{address[:200]!r} is not an https address", hint="check the setting registry.oidc.issuer", retryable=False
-        )
+    def _check_address(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+            raise UnavailableError(
+                f"{address[:200]!r} is not an https address", hint=f"check the setting {self._setting}", retryable=False
+            )
 
 
 def _with_query(address: str, parameters: Mapping[str, str]) -> str:

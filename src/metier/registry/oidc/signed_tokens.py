@@ -28,6 +28,7 @@ class SignedTokenError(UnauthenticatedError):
     code = "signed-token"
 
     def __init__(self, reason: str) -> None:
+        self.reason = reason
         super().__init__(f"the identity provider's token is not valid: {reason}", hint="sign in again")
 
 

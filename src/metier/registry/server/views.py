@@ -12,7 +12,16 @@ from metier.errors import plural
 from metier.registry import wire
 from metier.registry.domain import records
 from metier.registry.domain.publish import PublishOutcome, findings_of
-from metier.registry.domain.records import Millis, Package, PackageKind, RegistryToken, Release, Signature, SigningKey
+from metier.registry.domain.records import (
+    Millis,
+    Package,
+    PackageKind,
+    RegistryToken,
+    Release,
+    Signature,
+    SigningKey,
+    TrustedPublisher,
+)
 
 __all__ = [
     "badge_svg",
@@ -85,8 +94,13 @@ def version(
         signed_by=release.signed,
         details=details(release) if full else None,
         findings=findings_of(release) if full else None,
+        provenance=provenance(release),
         signatures=None if signatures is None else [signature(each) for each in signatures if each.version == release.version],
     )
+
+
+def provenance(release: Release) -> wire.Provenance | None:
+    return msgspec.json.decode(release.provenance, type=wire.Provenance) if release.provenance else None
 
 
 def details(release: Release) -> wire.ReleaseDetails:
@@ -126,6 +140,13 @@ def token(row: RegistryToken) -> wire.TokenRow:
         id=row.id, prefix=row.prefix, holder=row.holder, scopes=list(row.scopes), note=row.note, created=iso(row.created),
         expires=_iso(row.expires), revoked=_iso(row.revoked), parent=row.parent,
         used=_iso(row.used),
+    )  # fmt: skip
+
+
+def trusted_publisher(row: TrustedPublisher) -> wire.TrustedPublisherRow:
+    return wire.TrustedPublisherRow(
+        id=row.id, namespace=row.namespace, package=row.package, issuer=row.issuer, repository=row.repository,
+        workflow=row.workflow, ref=row.ref, environment=row.environment, created=iso(row.created),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from .packages import add_event, refresh_package
 
 __all__ = ["TOKEN_COLUMNS", "AccountRows", "read_keys", "revoke_tokens", "token_record", "write_key"]
 
-TOKEN_COLUMNS = "id, prefix, holder, scopes, note, created, expires, revoked, parent, user_id, used"  # noqa: S105  (columns)
+TOKEN_COLUMNS = "id, prefix, holder, scopes, note, created, expires, revoked, parent, user_id, used, publisher_id, provenance"  # noqa: S105  (columns)
 _REVOKE = "update token set revoked = ? where {} and revoked is null returning id, prefix"
 _KEY = ", ".join(SigningKey.__struct_fields__)
 

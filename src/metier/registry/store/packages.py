@@ -171,9 +171,10 @@ class PackageRows:
     async def _add(self, transaction: Transaction, package_id: int, version: str, draft: ReleaseDraft) -> None:
         await transaction.rows(
             "insert into release (package, version, digest, archive, size, description, author, license, tags, details,"
-            " published, publisher, verdict, findings) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " published, publisher, verdict, findings, provenance) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (package_id, version, draft.digest, draft.archive, draft.size, draft.description, draft.author, draft.license,
-             " ".join(draft.tags), draft.details, draft.at, draft.publisher, draft.verdict, draft.findings),
+             " ".join(draft.tags), draft.details, draft.at, draft.publisher, draft.verdict, draft.findings,
+             draft.provenance),
         )  # fmt: skip
         shown = await refresh_package(transaction, package_id, at=draft.at)
         if shown == version:

@@ -32,7 +32,11 @@ _TABLES: dict[str, tuple[str, str]] = {
     "offer": ("package, namespace, at", "package"),
     "signature": ("id, release, kind, signer, keyid, payload, created", "id"),
     "registry_user": ("id, issuer, subject, name, email, scopes, created, signed_in, disabled", "id"),
-    "token": ("id, hashed, prefix, holder, scopes, note, created, expires, revoked, parent, user_id, used", "id"),
+    "token": (
+        "id, hashed, prefix, holder, scopes, note, created, expires, revoked, parent, user_id, used, publisher_id, provenance",
+        "id",
+    ),
+    "trusted_publisher": ("id, namespace, package, issuer, repository, workflow, ref, environment, created, project_id", "id"),
     "signing_key": ("id, namespace, keyid, public, note, created, revoked", "id"),
     "report": ("id, package, version, reporter, reason, details, state, created, note, address", "id"),
     "audit": ("id, at, actor, action, subject, details, token, address", "id"),

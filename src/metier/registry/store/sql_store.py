@@ -20,6 +20,7 @@ from .search import SearchRows
 from .sessions import PageSessionRows
 from .spellings import SpellingRows
 from .sqlite import SqliteEngine
+from .trusted_publishers import TrustedPublisherRows
 from .users import UserRows
 
 __all__ = ["SqlStore", "open_engine", "open_store"]
@@ -27,7 +28,7 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 
 class SqlStore(
     PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, InvitationRows,
-    PageSessionRows,
+    TrustedPublisherRows, PageSessionRows,
     DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:

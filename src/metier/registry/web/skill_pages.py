@@ -102,7 +102,8 @@ async def security(request: RegistryRequest) -> HttpResponse:
     package, release = await _requested(request)
     signatures = [each for each in await request.registry.queries.signatures(package) if each.version == release.version]
     return _tab(
-        request, "security.html", "security", package, release, findings=findings_of(release), signatures=signatures
+        request, "security.html", "security", package, release, findings=findings_of(release), signatures=signatures,
+        provenance=views.provenance(release),
     )  # fmt: skip
 
 
