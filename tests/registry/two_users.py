@@ -196,10 +196,13 @@ class World:
         for table, key in (("owner", 0), ("release", 1), ("tag", 0), ("offer", 0), ("keyword", 0), ("package_word", 0)):
             rows = await self.rows(f"select * from {table} order by 1, 2")
             found[table] = [row for row in rows if row[key] in mine]
-        tokens = await self.rows("select * from token where holder = ? order by id", other)
+        # Not the time of the last use, which the server writes when it has time.
+        token = "id, hashed, holder, scopes, note, created, expires, revoked, parent, user_id, publisher_id"
+        tokens = await self.rows(f"select {token} from token where holder = ? order by id", other)
         numbers = {row[0] for row in tokens}
         found["token"] = tokens
         found["key"] = await self.rows("select * from signing_key where namespace = ? order by id", other)
+        found["publisher"] = await self.rows("select * from trusted_publisher where namespace = ? order by id", other)
         for table in ("session", "upload"):
             # Expired ones are deleted by any login or upload.
             rows = await self.rows(f"select * from {table} where expires > ? order by 1", self.clock())
