@@ -150,7 +150,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("metier.cli.registry.export:export", "Write the public skills as a static folder for any web server."),
         "restore": ("metier.cli.registry.restore:restore", "Restore a backup of a registry."),
         "bundle": ("metier.cli.registry.bundle:bundle", "Write skills and their dependencies into one file."),
-        "unbundle": ("metier.cli.registry.bundle:unbundle", "Import such a file into a registry."),
+        "unbundle": ("metier.cli.registry.unbundle:unbundle", "Import such a file into a registry."),
         "gc": ("metier.cli.registry.gc:gc", "Delete archives that no release uses."),
     },
     "registry key": {

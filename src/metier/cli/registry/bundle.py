@@ -1,4 +1,4 @@
-"""`metier registry bundle` and `metier registry unbundle`."""
+"""`metier registry bundle`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .location import blobs_option, db_option, existing_registry
 if TYPE_CHECKING:
     from metier.registry import BundleResult, BundleRow
 
-__all__ = ["bundle", "unbundle"]
+__all__ = ["bundle", "bundle_data", "release_line"]
 
 
 @command("registry", "bundle")
@@ -37,46 +37,17 @@ def bundle(app: App, *, file: str, names: tuple[str, ...], no_deps: bool, db: st
 
     done = asyncio.run(run(location, file, names, dependencies=not no_deps))
     lines = [f"Wrote {plural(len(done.releases), 'skill')} to {one_line(file)} ({plural(done.bytes, 'byte')})"]
-    lines += [_line(row, f", needed by {row.needed_by}" if row.needed_by else "") for row in done.releases]
+    lines += [release_line(row, f", needed by {row.needed_by}" if row.needed_by else "") for row in done.releases]
     lines += [f"  sha256 {done.sha256}", f"  import it elsewhere: metier registry unbundle {one_line(file)}"]
-    return Result(data={"file": file, **_data(done)}, lines=lambda _terminal: iter(lines))
+    return Result(data={"file": file, **bundle_data(done)}, lines=lambda _terminal: iter(lines))
 
 
-@command("registry", "unbundle")
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--namespace", default="", help="Import everything into this namespace.  [default: as in the bundle]")
-@click.option("--accept-keys", is_flag=True, help="Add signing keys to namespaces that have other keys.")
-@click.option("--dry-run", is_flag=True, help="Check everything and import nothing.")
-@db_option
-@blobs_option
-def unbundle(
-    app: App, *, file: str, namespace: str, accept_keys: bool, dry_run: bool, db: str | None, blobs: str | None
-) -> Result:
-    """Import a file of `metier registry bundle`: all of it or nothing.
-
-    Every digest and signature is verified, and every skill passes the checks of an upload. A version that the registry has
-    with other contents is never replaced.
-    """
-    location = existing_registry(app, db=db, blobs=blobs)
-    from metier.registry import unbundle as run
-
-    done = asyncio.run(run(location, file, namespace=namespace, accept_keys=accept_keys, dry_run=dry_run))
-    count = sum(row.created for row in done.releases)
-    known = len(done.releases) - count
-    verb = "Dry run: would import" if dry_run else "Imported"
-    lines = [f"{verb} {plural(count, 'skill')} from {one_line(file)}" + (f"; {known} already there" if known else "")]
-    lines += [_line(row, "" if row.created else ", already there") for row in done.releases]
-    lines += [f"  {'would add' if dry_run else 'added'} the signing key {key}" for key in done.keys]
-    lines += [f"  sha256 {done.sha256}"]
-    return Result(data={"file": file, "dry_run": dry_run, **_data(done)}, lines=lambda _terminal: iter(lines))
-
-
-def _line(row: BundleRow, end: str) -> str:
+def release_line(row: BundleRow, end: str) -> str:
     signed = f", signed by {', '.join(map(one_line, row.signers))}" if row.signers else ", not signed"
     return f"  {row.name} {row.version} in {row.namespace}{signed}{end}"
 
 
-def _data(done: BundleResult) -> dict[str, object]:
+def bundle_data(done: BundleResult) -> dict[str, object]:
     rows = [
         {
             "name": row.name, "version": row.version, "namespace": row.namespace, "signers": list(row.signers),
