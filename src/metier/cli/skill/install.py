@@ -82,6 +82,7 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
     https://github.com/owner/repo/tree/branch/path
     git+https://host/repo.git[#ref], git@host:owner/repo.git
     https://host/skill.zip, https://host/SKILL.md
+    oci://host/repository[:tag or @sha256:digest]
     https://host (with /.well-known/agent-skills)
 
     On a terminal it asks which skills and agents, and shows its plan before it starts. Elsewhere, and with --yes, a new skill
