@@ -302,3 +302,20 @@ def test_a_listing_needs_no_space(shell: Shell) -> None:
     shell.skill("pdf")
     for _ in range(2):
         assert shell.run("skill", "list", preexec_fn=_little_space).ok().out
+
+
+def test_a_command_that_used_an_object_store_ends_after_its_exit_functions_without_finalisation() -> None:
+    """Threads of the object store's library aborted some processes in Python's finalisation."""
+    code = """
+import atexit, sys, types
+sys.modules["obstore"] = types.ModuleType("obstore")
+atexit.register(print, "exit function")
+class Late:
+    def __del__(self): print("finalised")
+late = sys.late = Late()
+sys.argv = ["metier", "skill", "nosuch-command"]
+from metier.cli.main import main
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "exit function\n")

@@ -46,7 +46,7 @@ class BundleRow:
     needed_by: str = ""
     """The skill that depends on it; empty for one that was chosen."""
     created: bool = False
-    """Whether an import added it; False if the registry had it already."""
+    """True if an import added it, False if the registry had it already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

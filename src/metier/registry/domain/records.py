@@ -205,7 +205,7 @@ class RegistryToken(Struct, frozen=True, kw_only=True):
 
     @property
     def is_sign_in(self) -> bool:
-        """Whether it stands for a sign-in of its user, and has no text."""
+        """Returns True for the row of a sign-in, which has no text."""
         return self.prefix.startswith(SIGN_IN_PREFIX)
 
 
