@@ -175,14 +175,15 @@ def test_ctrl_c_at_a_question_ends_with_130_and_changes_nothing(shell: Shell) ->
     for words, question in ((("skill", "create", "new"), "What does it do"), (("skill", "delete", "pdf"), r"\[y/N\]")):
         child = shell.terminal(*words)
         child.expect(question)
-        for _ in range(10):
+        for _ in range(3):
             # A key pressed while GNU readline still starts is only seen with the next one: a race inside Python's input().
+            # The next one waits long: a terminal that gets Ctrl-C also drops what it has not yet shown.
             child.sendintr()
-            if child.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=1) == 0:
+            if child.expect(["interrupted", pexpect.TIMEOUT], timeout=15) == 0:
                 break
+        child.expect(pexpect.EOF)
         child.close()
         assert child.exitstatus == 130
-        assert "interrupted" in str(child.before)
     assert shell.listed() == {"pdf": "enabled"}
 
 
