@@ -62,6 +62,7 @@ def test_changes_are_versions_that_can_be_compared_and_undone(agent_shell: Shell
     assert '+model = "ollama:llama"' in agent_shell("agent", "diff", "clerk", "1").ok().out
     agent_shell("agent", "rollback", "clerk", "1").ok()
     assert agent_shell("agent", "show", "clerk", "--json").data["skills"] == ["pdf", "zip"]
+    agent_shell("agent", "show", "clerk", "--version", "v1").ok()
     agent_shell("agent", "rollback", "clerk", "9").failed(3, "no version 9", "1 to 4")
     assert agent_shell("agent", "show", "clerk", "--version", "2", "--json").data["model"] == "ollama:llama"
 

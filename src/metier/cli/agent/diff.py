@@ -10,15 +10,15 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import paint_diff
 
-from .fields import agent_argument
+from .fields import VersionNumber, agent_argument
 
 __all__ = ["diff"]
 
 
 @command("agent", "diff")
 @agent_argument
-@click.argument("first", type=click.IntRange(min=1), metavar="V1")
-@click.argument("second", type=click.IntRange(min=1), metavar="[V2]", required=False)
+@click.argument("first", type=VersionNumber(), metavar="V1")
+@click.argument("second", type=VersionNumber(), metavar="[V2]", required=False)
 def diff(app: App, *, name: str, first: int, second: int | None) -> Result:
     """Show the changes between two versions, or between one and the current one."""
     before, after = app.conversations.agents.get(name, first), app.conversations.agents.get(name, second)

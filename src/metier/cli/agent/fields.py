@@ -17,7 +17,10 @@ from metier.models import likely_provider
 from metier.spec import is_name
 from metier.values import replace
 
-__all__ = ["agent_argument", "agent_names", "agent_options", "edit_from_options", "parse_pairs", "read_text", "resolve_refs"]
+__all__ = [
+    "VersionNumber", "agent_argument", "agent_names", "agent_options", "edit_from_options", "parse_pairs", "read_text",
+    "resolve_refs",
+]  # fmt: skip
 
 _LARGEST = 1 << 20
 
@@ -28,6 +31,16 @@ def agent_names(context: click.Context, parameter: click.Parameter, incomplete: 
         return [name for name in App().conversations.agents.names() if name.startswith(incomplete)]
     except (MetierError, OSError):
         return []
+
+
+class VersionNumber(click.IntRange):
+    """The number of an agent's version: 2, or v2 as `metier agent history` prints it."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value.removeprefix("v") if isinstance(value, str) else value, param, ctx)
 
 
 agent_argument = click.argument("name", shell_complete=agent_names)

@@ -9,7 +9,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 
-from .fields import agent_argument
+from .fields import VersionNumber, agent_argument
 from .result import agent_row, unusable_skills, unused_variables
 
 __all__ = ["show"]
@@ -17,7 +17,7 @@ __all__ = ["show"]
 
 @command("agent", "show")
 @agent_argument
-@click.option("--version", "number", type=click.IntRange(min=1), help="Show this version instead of the current one.")
+@click.option("--version", "number", type=VersionNumber(), help="Show this version instead of the current one.")
 def show(app: App, *, name: str, number: int | None) -> Result:
     """Show an agent as TOML."""
     version = app.conversations.agents.get(name, number)
