@@ -41,6 +41,7 @@ __all__ = [
     "ToolFailedError",
     "UnavailableError",
     "UsageError",
+    "connection_problem",
 ]
 
 
@@ -184,3 +185,9 @@ def _edits(left: str, right: str) -> int:
 
 def _shown(text: str, limit: int = 80) -> str:
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
+
+
+def connection_problem(error: BaseException) -> str:
+    """Returns the reason why a connection failed, in one line and without Python's number of it."""
+    lines = str(error).strip().splitlines()
+    return re.sub(r"^\[Errno -?\d+\] ", "", lines[0]) if lines else type(error).__name__

@@ -24,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import ConfigDict
 
-from metier.errors import MetierError, RefusedError, UnavailableError
+from metier.errors import MetierError, RefusedError, UnavailableError, connection_problem
 from metier.sources import find_command, safe_environment
 from metier.spec import Json
 
@@ -217,7 +217,7 @@ def _translated_error(server: RemoteServer, error: BaseException) -> BaseExcepti
         )
     if isinstance(error, FileNotFoundError):
         return _gone(server, f"there is no program {server.command!r}")
-    return _gone(server, str(error) or type(error).__name__)
+    return _gone(server, connection_problem(error))
 
 
 def _gone(server: RemoteServer, why: str) -> UnavailableError:

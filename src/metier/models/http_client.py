@@ -11,6 +11,8 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
 
+from metier.errors import connection_problem
+
 from .failures import FailureKind, ModelFailure
 from .provider_errors import read_refusal
 from .query import Delta, ModelQuery
@@ -155,7 +157,7 @@ class HttpModelClient:
         )
         timed_out = "no answer in time" if isinstance(error, httpx2.TimeoutException) else ""
         return ModelFailure(
-            FailureKind.CONNECTION, f"{timed_out or str(error) or type(error).__name__} ({self._base})", temporary=not lasting
+            FailureKind.CONNECTION, f"{timed_out or connection_problem(error)} ({self._base})", temporary=not lasting
         )
 
 

@@ -248,3 +248,12 @@ def test_a_bundle_reports_itself_as_json_and_refuses_what_it_is_not(shell: Shell
         opened.extractall(shell.project / "opened")
     shell("skill", "install", "./opened/skills/pdf-1.0.0.zip", "--yes")
     assert "pdf" in shell("skill", "list").out
+
+
+def test_a_registry_that_does_not_answer_is_named_in_plain_words(shell: Shell) -> None:
+    with socket.socket() as taken:
+        # Bound and not listening: connections are refused.
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        ran = shell("skill", "search", "pdf", "--registry", url)
+    ran.failed(ran.code, f"cannot reach {url}: Connection refused\n")

@@ -19,7 +19,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
+from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError, connection_problem
 from metier.install.refs.forges import Address, absolute, read_address
 from metier.values import dataclass, field
 
@@ -402,7 +402,7 @@ def _unreachable(origin: str, error: Exception) -> HttpUnavailableError:
     if isinstance(error.__cause__, ssl.SSLError) or "CERTIFICATE_VERIFY" in str(error):
         return HttpUnavailableError(f"cannot verify the certificate of {origin}: {error}", retryable=False,
                                hint="for a private certificate authority set SSL_CERT_FILE")  # fmt: skip
-    why = str(error) or type(error).__name__
+    why = connection_problem(error)
     return HttpUnavailableError(f"cannot reach {origin}: {why}", hint="check the network and the address, or use --offline")
 
 

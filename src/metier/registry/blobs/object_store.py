@@ -17,7 +17,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
-from metier.errors import UnavailableError, UsageError
+from metier.errors import UnavailableError, UsageError, connection_problem
 
 from .chunks import PIECE, verified
 from .digests import blob_damaged, blob_not_found, check_digest, matches
@@ -138,5 +138,5 @@ class _TranslateErrors:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (BaseError, OSError)) and not isinstance(error, FileNotFoundError):
-            why = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+            why = connection_problem(error)[:200]
             raise UnavailableError(f"cannot reach the object store: {why}", hint="try again in a moment") from error

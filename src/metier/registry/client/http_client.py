@@ -23,6 +23,7 @@ from metier.errors import (
     NotFoundError,
     RefusedError,
     UnavailableError,
+    connection_problem,
 )
 from metier.sources import open_regular, replace_bytes
 from metier.spec import Problem, Report, Severity
@@ -199,7 +200,7 @@ class RegistryClient:
                 f"{self.url} does not answer: nothing came for {wait.read:g} seconds", hint="check the network and the address"
             ) from error
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
-            why = str(error) or type(error).__name__
+            why = connection_problem(error)
             raise UnavailableError(f"cannot reach {self.url}: {why}", hint="check the network and the address") from error
         if reply.status_code == HTTPStatus.NOT_MODIFIED or reply.is_success or _is_oauth_error(reply):
             return reply

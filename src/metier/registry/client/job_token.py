@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from metier.errors import MetierError, RefusedError, UnavailableError
+from metier.errors import MetierError, RefusedError, UnavailableError, connection_problem
 from metier.values import replace
 
 from .http_client import RegistryClient
@@ -59,7 +59,7 @@ def _ask_github(environment: Mapping[str, str], *, audience: str) -> str:
             reply = http.get(wanted, headers={"authorization": f"Bearer {secret}", "accept": "application/json"})
         value = reply.json() if reply.is_success else None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        why = str(error) or type(error).__name__
+        why = connection_problem(error)
         raise UnavailableError(f"GitHub sends no ID token: {why}", hint="run the job again") from error
     if not isinstance(value, dict) or not isinstance(value.get("value"), str):
         raise UnavailableError(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from metier.errors import UnavailableError
+from metier.errors import UnavailableError, connection_problem
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.users import Identity
 from metier.values import dataclass
@@ -211,7 +211,7 @@ class OidcProvider:
                     if len(body) > _LARGEST:
                         raise UnavailableError(f"{self.issuer} sends too much", hint=f"check the setting {self._setting}")
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            why = str(error) or type(error).__name__
+            why = connection_problem(error)
             raise UnavailableError(f"cannot reach the identity provider: {why}", hint="try again later") from None
         try:
             value: Any = json.loads(body)

@@ -15,7 +15,7 @@ from functools import lru_cache
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from metier.errors import UnavailableError, UsageError
+from metier.errors import UnavailableError, UsageError, connection_problem
 
 from .engine import Row, SnapshotReader, Transaction, unstorable
 
@@ -199,5 +199,5 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _unavailable(error: Exception) -> UnavailableError:
-    why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    why = connection_problem(error)
     return UnavailableError(f"the registry cannot reach its database: {why}", hint="try again in a moment; nothing was changed")
