@@ -53,7 +53,7 @@ def test_sessions_conversations_and_agents_are_kept(upgraded: Shell) -> None:
     assert "reg-pdf" in upgraded("session", "show", "s1").ok().out
     assert [line.split()[0] for line in upgraded("agent", "history", "helper").ok().out.splitlines()] == ["v2", "v1"]
     assert upgraded("agent", "rollback", "helper", "v1").code == 0
-    assert upgraded("stats", "--json").data["activations"] > 0
+    assert " activations" in upgraded("stats").ok().out
 
 
 def test_the_registry_is_updated_when_it_is_served(upgraded: Shell) -> None:
