@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metier.errors import UnavailableError
-from metier.extras import InstalledPackage, MissingExtraError, find_package, install_command
+from metier.extras import InstalledPackage, MissingExtraError, find_extras, find_package, install_command
 
 CLONE = "file:///home/me/metier"
 WAYS = {
@@ -94,3 +94,13 @@ def test_looking_it_up_costs_nothing_before_an_error() -> None:
     code = "import sys, metier, metier.cli.main; print('metier.extras' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_extras_are_installed_if_all_of_their_packages_are() -> None:
+    lines = [
+        "click>=8.2", "pytest>=8 ; extra == 'whole'", "no-such-package ; extra == 'half'", "pytest ; extra == 'half'",
+        "metier[whole] ; extra == 'nested'", "metier[half,whole] ; extra == 'nested-half'",
+        "no-such-package>=1 ; python_full_version >= '4.0' and extra == 'newer'",
+    ]  # fmt: skip
+    assert find_extras(lines) == {"half": False, "nested": True, "nested-half": False, "whole": True}
+    assert find_extras()["registry"] is True

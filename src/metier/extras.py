@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError
 from shlex import quote
 from typing import Any, NamedTuple
 
 from metier.errors import UnavailableError
 
-__all__ = ["InstalledPackage", "MissingExtraError", "find_package", "install_command"]
+__all__ = ["InstalledPackage", "MissingExtraError", "find_extras", "find_package", "install_command"]
 
 _NAME = "metier"
 
@@ -79,6 +80,44 @@ def find_package(
     folder = standard or sysconfig.get_path("stdlib")
     is_managed = os.path.exists(os.path.join(folder, "EXTERNALLY-MANAGED"))
     return package._replace(installer="system" if is_managed else "pip")
+
+
+def find_extras(requirements: Iterable[str] | None = None) -> dict[str, bool]:
+    """Returns every extra that this Python can have, and whether its packages are installed, in any version."""
+    needed: dict[str, set[str]] = {}
+    for line in _requirements() if requirements is None else requirements:
+        if found := re.fullmatch(r"""\s*([\w.-]+)([^;]*);(.*)\bextra\s*==\s*["']([\w.-]+)["'].*""", line):
+            name, details, condition, extra = found.groups()
+            oldest = re.search(r"python_(?:full_)?version\s*>=\s*.(\d+)\.(\d+)", condition)
+            if oldest and sys.version_info < (int(oldest[1]), int(oldest[2])):
+                continue
+            inner = re.match(r"\s*\[([^]]*)\]", details) if name == _NAME else None
+            needed.setdefault(extra, set()).update(
+                (f"{_NAME}[{each.strip()}]" for each in inner[1].split(",")) if inner else (name,)
+            )
+
+    def is_installed(extra: str) -> bool:
+        return all(
+            is_installed(name[len(_NAME) + 1 : -1]) if name.startswith(f"{_NAME}[") else _has(name)
+            for name in needed.get(extra, ())
+        )
+
+    return {extra: is_installed(extra) for extra in sorted(needed)}
+
+
+def _requirements() -> Iterable[str]:
+    try:
+        return Distribution.from_name(_NAME).requires or ()
+    except PackageNotFoundError:
+        return ()
+
+
+def _has(name: str) -> bool:
+    try:
+        Distribution.from_name(name)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _with_receipt(package: InstalledPackage, text: str) -> InstalledPackage:

@@ -16,6 +16,7 @@ from metier import __version__
 from metier.app import App
 from metier.catalog import Source, State
 from metier.errors import MetierError
+from metier.extras import find_extras, install_command
 from metier.install import NPM_HINT, UV_HINT, Leftover, find_leftovers
 from metier.install import repair as repair_scope
 from metier.runtime import check_health, needed_variables
@@ -78,6 +79,7 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
     yield DoctorCheck(
         "metier", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
+    yield _extras()
     yield _home(app)
     try:
         settings = app.settings
@@ -105,6 +107,14 @@ def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
             "ok" if there else "warning",
             f"{app.skills.machine.commands[tool]}" if there else f"not found; needed {purpose}",
         )
+
+
+def _extras() -> DoctorCheck:
+    extras = find_extras()
+    installed = ", ".join(name for name, there in extras.items() if there) or "none"
+    missing = [name for name, there in extras.items() if not there]
+    hint = f"not installed: {', '.join(missing)}; to add {missing[0]}: `{install_command(missing[0])}`" if missing else ""
+    return DoctorCheck("extras", "ok", f"installed: {installed}", hint)
 
 
 def _running(app: App) -> Iterator[DoctorCheck]:
