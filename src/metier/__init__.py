@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from metier.sources import SkillLoader, discover, load_folder, open_selector, select
     from metier.spec import Manifest, Problem, Report, Severity, Skill, SkillName, Verdict, check, load, parse
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Activation",
