@@ -21,7 +21,7 @@ OLDEST_PYTHON = (3, 11)
 SYSTEM_PACKAGES = {
     "git": "git", "less": "less", "bwrap": "bubblewrap", "setpriv": "util-linux", "chromium": "chromium", "tmux": "tmux",
     "zip": "zip", "podman": "podman", "runc": "runc", "rg": "ripgrep", "nginx": "nginx-light", "caddy": "caddy",
-    "systemd-analyze": "systemd", "docker-registry": "docker-registry",
+    "systemd-analyze": "systemd", "docker-registry": "docker-registry", "ruby": "ruby",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 import metier
 from tools import release
@@ -60,6 +62,17 @@ def test_an_installed_wheel_answers(built: tuple[Path, Path], tmp_path: Path) ->
             [sys.executable, "-m", "metier", *words], env=variables, cwd=tmp_path, capture_output=True, text=True, check=True
         )
         assert said in ran.stdout
+
+
+def test_only_the_last_job_can_publish_and_it_runs_nothing_of_the_repository() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/publish.yaml").read_text(encoding="utf-8"))["jobs"]
+    assert {name: job["permissions"] for name, job in jobs.items()} == {
+        "build": {"contents": "read"}, "publish": {"id-token": "write"},
+    }  # fmt: skip
+    steps = [step.get("run", step.get("uses", "")) for step in jobs["publish"]["steps"]]
+    assert not any("checkout" in step or "tools/" in step for step in steps)
+    for name in re.findall(r"(?:tools/\w+\.py|\.ci/run)", str(jobs["build"])):
+        assert (ROOT / name).is_file()
 
 
 @pytest.mark.skipif(not os.environ.get("METIER_FULL"), reason="long runs take METIER_FULL=1")
