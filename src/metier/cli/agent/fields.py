@@ -40,7 +40,8 @@ class VersionNumber(click.IntRange):
         super().__init__(min=1)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(value.removeprefix("v") if isinstance(value, str) else value, param, ctx)
+        number: Any = value.removeprefix("v") if isinstance(value, str) else value
+        return super().convert(number, param, ctx)
 
 
 agent_argument = click.argument("name", shell_complete=agent_names)
