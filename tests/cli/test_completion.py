@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -79,3 +80,54 @@ def test_sessions_and_conversations_are_offered(shell: Shell) -> None:
     shell.skill("charts")
     shell("skill", "activate", "charts", "--session", "s-one")
     assert offered(shell, "metier session show s-") == ["s-one"]
+
+
+def test_files_of_a_skill_and_values_of_a_setting_are_offered(shell: Shell) -> None:
+    folder = shell.skill("charts")
+    (folder / "references").mkdir()
+    (folder / "references/axes.md").write_text("Label them.\n")
+    assert offered(shell, "metier skill read charts ref") == ["references/axes.md"]
+    assert offered(shell, "metier skill resources charts r") == ["references"]
+    assert offered(shell, "metier config set cache.enabled ") == ["true", "false"]
+    assert offered(shell, "metier config set skills.max_active ") == ["3"]
+
+
+def test_skills_are_offered_wherever_one_is_named(shell: Shell) -> None:
+    shell.skill("charts")
+    for line in ("skill lint", "skill scan", "skill validate", "skill fix"):
+        # The second one stands for the files of the folder, which the shell adds.
+        assert offered(shell, f"metier {line} cha") == ["charts", "cha"]
+    for line in ("run --skill", "policy allow --skill", "policy deny --skill", "secret remove --skill", "agent skill add x"):
+        assert offered(shell, f"metier {line} cha") == ["charts"]
+
+
+def test_secrets_servers_and_sessions_are_offered(shell: Shell) -> None:
+    shell.write_config('[skills.mcp.acme]\nurl = "https://mcp.example.com/mcp"\n')
+    shell.skill("charts")
+    shell("skill", "activate", "charts", "--session", "s-one")
+    (shell.project / "value").write_text("abc")
+    shell.environment |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+    shell("secret", "set", "API_KEY", "--stdin", stdin=str(shell.project / "value"))
+    assert offered(shell, "metier secret remove A") == ["API_KEY"]
+    assert offered(shell, "metier skill run charts x --secret A") == ["API_KEY"]
+    assert offered(shell, "metier mcp refresh a") == ["acme"]
+    assert offered(shell, "metier skill activate charts --session s") == ["s-one"]
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        ("zsh", 'autoload -Uz compinit && compinit -u -D; eval "$(metier completion zsh)" && whence -w _metier_completion'),
+        ("fish", "metier completion fish | source; complete -C 'metier skill show pdf'"),
+    ],
+)
+def test_zsh_and_fish_load_their_scripts(shell: Shell, program: str, line: str) -> None:
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+    shell.skill("pdf-read")
+    environment = {**shell.environment, "PATH": f"{METIER.rpartition('/')[0]}:/usr/bin:/bin"}
+    done = subprocess.run(
+        [program, "-c", line], env=environment, cwd=shell.project, capture_output=True, text=True, check=False, timeout=60
+    )
+    expected = "_metier_completion: function\n" if program == "zsh" else "pdf-read\n"
+    assert (done.stdout, done.stderr) == (expected, "")

@@ -10,8 +10,10 @@ import pytest
 from agent_programs import program_file
 from journeys.conftest import OTHER_INSTALLER
 from journeys.transcript import ShellTerminal, run_journey
+from tools.environment import ROOT
 
 PAGES = sorted(Path(__file__).parent.glob("*.md"))
+TUTORIALS = [page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")) if page.stem != "index"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -22,4 +24,9 @@ def test_the_journey_goes_as_written(page: Path, terminal: ShellTerminal) -> Non
         pytest.skip("skills is not installed (npm ci in tests/hosts/programs)")
     if page.stem == "oci" and not shutil.which("docker-registry"):
         pytest.skip("docker-registry is not installed")
+    run_journey(page, terminal)
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_the_tutorial_goes_as_written(page: Path, terminal: ShellTerminal) -> None:
     run_journey(page, terminal)

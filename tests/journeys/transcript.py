@@ -27,7 +27,7 @@ from rich.text import Text
 
 __all__ = ["JourneyError", "ShellTerminal", "read_blocks", "read_steps", "run_journey"]
 
-_BLOCK = re.compile(r"^```(console|file [^\n]+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^(`{3,})(console|file [^\n]+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"^\(exit (\d+)\)\n?", re.MULTILINE)
 _TYPED = re.compile(r"\[\[(.+?)\]\]")
 _PROMPT = re.compile(r"journey (\d+)>\s*\Z")
@@ -55,7 +55,7 @@ def run_journey(page: Path, terminal: ShellTerminal) -> None:
 
 def read_blocks(page: Path) -> Iterator[tuple[str, str]]:
     for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
-        yield found[1], found[2]
+        yield found[2], found[3]
 
 
 def read_steps(block: str) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 In the pages a fenced block is an example when its language is `console` (lines that begin with `$ ` are run by bash in an
 empty home; what follows, if anything, must appear in the output, `...` standing for anything) or `python` (run as a script).
 Each page starts in a fresh folder and its blocks run in order, so a page reads like a session. A block that cannot run here
-(another program, a network) carries another language such as `sh` or `text`.
+(another program, a network) carries another language such as `sh` or `text`. The tutorials run as journeys, on a terminal.
 
 mypy --strict and pyright read the Python examples as a user's own files: in a folder without our settings, against metier as it
 is installed, whose types count only because of its `py.typed`.
@@ -61,7 +61,9 @@ def matches(expected: str, output: str) -> bool:
     return re.search(pattern, output, re.DOTALL) is not None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name != "tutorials"], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_every_example_of_the_page_runs(page: Path, tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "project"
     home.mkdir()
@@ -111,9 +113,10 @@ def python_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for language, step in steps(page):
             if language == "python":
                 (folder / f"{name}_{step.line}.py").write_text(step.command, encoding="utf-8")
-    journey = (ROOT / "tests" / "journeys" / "python.md").read_text(encoding="utf-8")
-    for file, text in re.findall(r"^```file (\w+\.py)\n(.*?)^```", journey, re.MULTILINE | re.DOTALL):
-        (folder / file).write_text(text, encoding="utf-8")
+    for journey in (ROOT / "tests" / "journeys" / "python.md", ROOT / "docs" / "tutorials" / "python.md"):
+        text = journey.read_text(encoding="utf-8")
+        for file, code in re.findall(r"^```file (\w+\.py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            (folder / file).write_text(code, encoding="utf-8")
     return folder
 
 

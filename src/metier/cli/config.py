@@ -12,7 +12,7 @@ from metier.app import App
 from metier.config import Setting, SettingKey, SettingKind, find_key, parse_value, set_value, unset_value
 from metier.errors import NotFoundError, RefusedError
 
-from .completion import setting_names
+from .completion import setting_names, setting_values
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import Terminal, one_line, strip_control_chars
@@ -67,7 +67,7 @@ def get(app: App, *, key: str) -> Result:
 
 @command("config", "set")
 @click.argument("key", shell_complete=setting_names)
-@click.argument("values", nargs=-1, required=True)
+@click.argument("values", nargs=-1, required=True, shell_complete=setting_values)
 @click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
 def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -> Result:
     """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`.

@@ -16,6 +16,7 @@ from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, 
 from metier.sources import DiskFiles
 from metier.spec import parse_host
 
+from .completion import skill_names
 from .core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
 from .core.dispatch import command
 from .core.result import Result
@@ -65,7 +66,7 @@ def show(app: App) -> Result:
 
 @command("policy", "allow")
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
-@click.option("--skill", help="Only for the current version of this skill.")
+@click.option("--skill", help="Only for the current version of this skill.", shell_complete=skill_names)
 def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     """Allow tool patterns for all skills that request them, or for one skill.
 
@@ -92,7 +93,7 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
 
 @command("policy", "deny")
 @click.argument("patterns", nargs=-1, metavar="PATTERN...")
-@click.option("--skill", help="Remove approvals of this skill; all of them without PATTERN.")
+@click.option("--skill", help="Remove approvals of this skill; all of them without PATTERN.", shell_complete=skill_names)
 def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     """Forbid tool patterns for all skills, or remove approvals of one skill."""
     parsed = [str(_parse(pattern)) for pattern in patterns]

@@ -19,6 +19,7 @@ from .chat.conversation import Conversation, agent_of, conversation_id
 from .chat.parameters import parameter_option, parse_parameters
 from .chat.preview import preview_lines
 from .chat.record import Listener, TurnRecord
+from .completion import conversation_ids, skill_names
 from .core.dispatch import command
 from .core.questions import can_ask
 from .core.result import Result
@@ -36,8 +37,8 @@ _EXIT_STATUS = {TurnStatus.DONE: 0, TurnStatus.PREVIEW: 0, TurnStatus.LIMITED: 1
 @click.option("--agent", default="", shell_complete=agent_names, help="Use this agent.")
 @click.option("--model", help="Use this model.")
 @click.option("-c", "--continue", "latest", is_flag=True, help="Continue the latest conversation.")
-@click.option("--session", "session_id", metavar="ID", help="Continue this conversation.")
-@click.option("--skill", "skills", multiple=True, help="Activate this skill first; repeatable.")
+@click.option("--session", "session_id", metavar="ID", shell_complete=conversation_ids, help="Continue this conversation.")
+@click.option("--skill", "skills", multiple=True, shell_complete=skill_names, help="Activate this skill first; repeatable.")
 @parameter_option
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable in the agent's instructions."

@@ -13,7 +13,7 @@ from metier.errors import NotFoundError, UsageError
 from metier.runtime import SecretPlace, StoredSecret, VaultKind, check_secret_name
 from metier.spec import parse_host
 
-from .completion import skill_names
+from .completion import secret_names, skill_names
 from .core.dispatch import command
 from .core.result import Result
 from .core.skill_argument import entry_named
@@ -84,8 +84,8 @@ def list_secrets(app: App) -> Result:
 
 
 @command("secret", "remove")
-@click.argument("name")
-@click.option("--skill", help="Only the one for this skill.")
+@click.argument("name", shell_complete=secret_names)
+@click.option("--skill", help="Only the one for this skill.", shell_complete=skill_names)
 def remove(app: App, *, name: str, skill: str | None) -> Result:
     """Remove a stored secret."""
     gone = app.sessions.secrets.remove(name, skill)

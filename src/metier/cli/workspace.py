@@ -11,6 +11,7 @@ from metier.app import App
 from metier.errors import NotFoundError
 from metier.runtime import FileChange, Workspace
 
+from .completion import change_ids
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import Terminal, one_line, pad, paint_diff, plural
@@ -36,7 +37,7 @@ def list_changes(app: App) -> Result:
 
 
 @command("workspace", "show")
-@click.argument("id", metavar="[ID]", required=False)
+@click.argument("id", metavar="[ID]", required=False, shell_complete=change_ids)
 @click.option("--diff", "with_diff", is_flag=True, help="Show the differences of text files.")
 def show(app: App, *, id: str | None, with_diff: bool) -> Result:  # noqa: A002
     """Show the changes of an earlier run. Without ID, of the latest one."""
@@ -60,7 +61,7 @@ def show(app: App, *, id: str | None, with_diff: bool) -> Result:  # noqa: A002
 
 
 @command("workspace", "apply")
-@click.argument("id", metavar="[ID]", required=False)
+@click.argument("id", metavar="[ID]", required=False, shell_complete=change_ids)
 @click.argument("paths", nargs=-1, metavar="[FILE]...")
 def apply(app: App, *, id: str | None, paths: tuple[str, ...]) -> Result:  # noqa: A002
     """Apply the changes of an earlier run to its folder: all, or those of some files. Without ID, of the latest run.
@@ -86,7 +87,7 @@ def apply(app: App, *, id: str | None, paths: tuple[str, ...]) -> Result:  # noq
 
 
 @command("workspace", "discard")
-@click.argument("id", metavar="[ID]", required=False)
+@click.argument("id", metavar="[ID]", required=False, shell_complete=change_ids)
 def discard(app: App, *, id: str | None) -> Result:  # noqa: A002
     """Forget the changes of an earlier run. Without ID, of the latest one."""
     workspace = _open(app, id)

@@ -8,6 +8,7 @@ import click
 
 from metier.agents import Agent
 from metier.app import App
+from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cell_width, one_line, pad
@@ -22,7 +23,7 @@ __all__ = ["add", "list_skills", "remove"]
 
 @command("agent skill", "add")
 @agent_argument
-@click.argument("refs", nargs=-1, required=True, metavar="REF...")
+@click.argument("refs", nargs=-1, required=True, metavar="REF...", shell_complete=skill_names)
 def add(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
     """Add skills to an agent. Those that are not on this machine are installed."""
     agents = app.conversations.agents
@@ -41,7 +42,7 @@ def add(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
 
 @command("agent skill", "remove")
 @agent_argument
-@click.argument("refs", nargs=-1, required=True, metavar="REF...")
+@click.argument("refs", nargs=-1, required=True, metavar="REF...", shell_complete=skill_names)
 def remove(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
     """Remove skills from an agent, by name or by the ref that they were added with. They stay installed."""
 

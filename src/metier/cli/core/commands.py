@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ALIASES", "DEFAULTS", "GROUPS", "SECTIONS", "expand_words", "find_command", "usage"]
+__all__ = ["ALIASES", "DEFAULTS", "GROUPS", "SECTIONS", "about_group", "expand_words", "find_command", "usage"]
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "": {
@@ -29,6 +29,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "cache": ("", "Show and clean the cache of downloaded skills."),
         "doctor": ("metier.cli.doctor:doctor", "Check this machine, its settings and its skills."),
         "completion": ("metier.cli.completion:completion", "Print a completion script for your shell."),
+        "man": ("metier.cli.man:man", "Write the manual pages of all commands."),
     },
     "skill": {
         "create": ("metier.cli.skill.create:create", "Create a new skill."),
@@ -231,7 +232,7 @@ SECTIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Write skills", ("new", "publish", "skill")),
         ("Work with a model", ("run", "chat", "agent", "prompt", "hook", "mcp", "session", "workspace", "stats")),
         ("Share skills", ("registry", "login", "logout")),
-        ("Set up", ("trust", "policy", "secret", "config", "doctor", "cache", "completion")),
+        ("Set up", ("trust", "policy", "secret", "config", "doctor", "cache", "completion", "man")),
     ),
     "skill": (
         (
@@ -321,7 +322,7 @@ def usage(group: str) -> str:
     sections = SECTIONS.get(group) or (("Commands", tuple(GROUPS[group])),)
     options = (*_GLOBAL_OPTIONS, ("-V, --version", "Print the version.")) if not group else _GLOBAL_OPTIONS[-1:]
     width = max(len(name) for _, names in sections for name in names) + 2
-    lines = [f"Usage: {program} COMMAND [ARGUMENTS]", "", f"  {_about(group)}"]
+    lines = [f"Usage: {program} COMMAND [ARGUMENTS]", "", f"  {about_group(group)}"]
     for title, names in sections:
         lines += ["", f"{title}:", *(f"  {name:<{width}}{_one_line_help(group, name)}" for name in names)]
     width = max(len(name) for name, _ in options) + 2
@@ -332,7 +333,8 @@ def usage(group: str) -> str:
     return "\n".join([*lines, "", "Examples:", *(f"  {example}" for example in EXAMPLES[group])])
 
 
-def _about(group: str) -> str:
+def about_group(group: str) -> str:
+    """Returns the one line that describes a group."""
     parent, _, name = group.rpartition(" ")
     return _ABOUT.get(group) or GROUPS[parent][name][1]
 

@@ -15,6 +15,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "trust": ("metier trust", "metier trust --list"),
     "doctor": ("metier doctor", "metier doctor --json"),
     "completion": ("metier completion bash >> ~/.bashrc", "metier completion zsh"),
+    "man": ("metier man", "metier man --folder /usr/local/share/man"),
     "hook": ("metier hook install", "metier hook status"),
     "hook install": ("metier hook install", "metier hook install claude-code codex --dry-run"),
     "hook status": ("metier hook status", "metier hook status --json"),

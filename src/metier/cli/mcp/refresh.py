@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from metier.app import App
+from metier.cli.completion import server_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 
@@ -16,7 +17,7 @@ __all__ = ["refresh"]
 
 
 @command("mcp", "refresh")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=server_names)
 def refresh(app: App, *, names: tuple[str, ...]) -> Result:
     """Fetch the skill listings of MCP servers; without NAME, of all that are enabled.
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.cli.completion import skill_names
+from metier.cli.completion import session_ids, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.policy import ask_on_terminal
@@ -28,7 +28,9 @@ __all__ = ["activate"]
     metavar="NAME=VALUE",
     help="Value of a parameter; may be repeated.",
 )
-@click.option("--session", "session_id", metavar="ID", help="Activate it in this session, which is stored.")
+@click.option(
+    "--session", "session_id", metavar="ID", shell_complete=session_ids, help="Activate it in this session, which is stored."
+)
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in ActivationMode]),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from metier.app import App
+from metier.cli.completion import skills_or_paths
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named, refuse_links_out
@@ -19,7 +20,7 @@ __all__ = ["fix"]
 
 
 @command("skill", "fix")
-@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skills_or_paths)
 @click.option("--dry-run", is_flag=True, help="Show what would change without changing it.")
 def fix(app: App, *, targets: tuple[str, ...], dry_run: bool) -> Result:
     """Repair mechanical mistakes, and keep every other byte.

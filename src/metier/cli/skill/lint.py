@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from metier.app import App
+from metier.cli.completion import skills_or_paths
 from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, report_result
 from metier.cli.core.result import Result
@@ -16,7 +17,7 @@ __all__ = ["lint"]
 
 
 @command("skill", "lint")
-@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skills_or_paths)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format.")
 def lint(app: App, *, targets: tuple[str, ...], form: str) -> Result:
     """Check skills against the standard and good practice.

@@ -7,7 +7,7 @@ import base64
 import click
 
 from metier.app import App
-from metier.cli.completion import skill_names
+from metier.cli.completion import skill_files, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.errors import NotFoundError, RefusedError, SkillNotFoundError, plural
@@ -17,7 +17,7 @@ __all__ = ["read"]
 
 @command("skill", "read")
 @click.argument("name", shell_complete=skill_names)
-@click.argument("path")
+@click.argument("path", shell_complete=skill_files)
 def read(app: App, *, name: str, path: str) -> Result:
     """Print one file of a skill, byte for byte. Paths and links that leave the skill are refused.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from metier.app import App
-from metier.cli.completion import skill_names
+from metier.cli.completion import skill_folders, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, plural
@@ -18,7 +18,7 @@ __all__ = ["resources"]
 
 @command("skill", "resources")
 @click.argument("name", shell_complete=skill_names)
-@click.argument("folder", required=False, default="")
+@click.argument("folder", required=False, default="", shell_complete=skill_folders)
 def resources(app: App, *, name: str, folder: str) -> Result:
     """List the files of a skill besides its SKILL.md, or those of one FOLDER such as scripts."""
     files = app.sessions.open(kept=False).resources(name, folder)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.cli.completion import script_names, skill_names
+from metier.cli.completion import script_names, secret_names, skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.questions import can_ask
 from metier.cli.core.result import Result
@@ -52,7 +52,14 @@ _MAX_INPUT = 64 * 1024 * 1024
     metavar="HOST",
     help="Allow connections to this host, such as api.example.com or *.example.org:8443; may be repeated.",
 )
-@click.option("--secret", "secrets", multiple=True, metavar="NAME", help="Use this stored secret; may be repeated.")
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=secret_names,
+    help="Use this stored secret; may be repeated.",
+)
 @click.option("--timeout", type=click.FloatRange(min=0.1), help="Seconds, at most skills.script_timeout (the default).")
 @click.option("--stdin", "with_stdin", is_flag=True, help="Pass standard input to the script; by default its input is empty.")
 @click.option(

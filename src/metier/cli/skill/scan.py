@@ -12,6 +12,7 @@ import click
 
 from metier.app import App
 from metier.archive import digest
+from metier.cli.completion import skills_or_paths
 from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, as_github, as_sarif
 from metier.cli.core.result import Result
@@ -47,7 +48,7 @@ _JUDGE_HINT = "`metier skill scan NAME --judge [--model NAME]`; see docs/scan.md
 
 
 @command("skill", "scan")
-@click.argument("targets", nargs=-1, metavar="[NAME|PATH|REF]...")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH|REF]...", shell_complete=skills_or_paths)
 @click.option("--installed", is_flag=True, help="Scan every skill on this machine.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The output format.")
 @click.option(

@@ -7,6 +7,7 @@ import os
 import click
 
 from metier.app import App
+from metier.cli.completion import skills_or_paths
 from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, report_result
 from metier.cli.core.result import Result
@@ -18,7 +19,7 @@ __all__ = ["validate"]
 
 
 @command("skill", "validate")
-@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skills_or_paths)
 @click.option(
     "--verdict",
     type=click.Choice([verdict.value for verdict in Verdict]),
