@@ -22,6 +22,8 @@ from .tool_names import ToolKind, is_reader, is_writer, kind_of_tool
 
 __all__ = ["CapabilityList", "beyond_list"]
 
+_SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityList:
@@ -73,9 +75,12 @@ def _programs(request: ToolRequest) -> Iterator[str]:
     if not parts:
         yield ANY
     for words in (part.argv for part in parts if part.is_command):
-        name = posixpath.basename(words[0])
+        folder, name = posixpath.split(words[0])
         program = find_program(name)
-        if name not in EVERYDAY_COMMANDS or "/" in words[0]:
+        if folder and folder not in _SYSTEM_FOLDERS:
+            # Another file may have the name of a listed program.
+            yield words[0]
+        elif name not in EVERYDAY_COMMANDS:
             yield name
         elif program is not None and command_starts(program, words):
             yield ANY
