@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,12 @@ from install.builders import FakeFetcher, contents, fetched, installed, prepared
 from metier.errors import ConflictError, RefusedError
 from metier.install.diff import changed_files, diff, new_permissions
 from metier.install.options import InstallOptions
+from metier.install.prepare import prepare
+from metier.install.protocols import FetchedSkill
+from metier.install.store import SkillStore
 from metier.install.transaction.steps import Edits, Verb
 from metier.install.updates import UpdateState, outdated, update
+from metier.scan import Capabilities, scan
 
 NEW = fetched("pdf", body="Newer.\n", commit="d" * 40)
 
@@ -124,3 +129,58 @@ def test_a_binary_file_is_only_named_in_a_diff() -> None:
     before, after = contents("pdf", files={"a.bin": b"\0old"}), contents("pdf", files={"a.bin": b"\0new", "b.bin": b"\0"})
     assert changed_files(before, after) == ("M a.bin", "A b.bin")
     assert diff(before, after, "pdf").split("\n") == ["Binary or long file pdf/a.bin changed", "File pdf/b.bin added"]
+
+
+def _with_network(host: str, **options: Any) -> FetchedSkill:
+    script = f"import requests\nrequests.get('https://{host}/v1')\n".encode()
+    return fetched("pdf", files={"scripts/get.py": script}, **options)
+
+
+def _install_scanned(store: SkillStore, skill: FetchedSkill) -> None:
+    store.install([prepare(skill, asked="example/skills", scan=scan)], InstallOptions())
+
+
+def test_an_update_that_wants_more_is_refused_and_names_what_is_new(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    _install_scanned(store, _with_network("api.quarvex.net"))
+    newer = FakeFetcher(_with_network("stats.quarvex.net", commit="d" * 40))
+    (renewal,), _ = update(store, newer, [], InstallOptions(edits=Edits.MERGE), scan=scan)
+    assert renewal.skill is None
+    assert renewal.wider == Capabilities(hosts=("stats.quarvex.net",))
+    assert "new: host stats.quarvex.net; --yes accepts it" in renewal.problem
+    assert store.lock()["pdf"].origin.commit == "c" * 40
+
+
+def test_an_update_that_wants_more_is_installed_if_the_user_accepts_it(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    _install_scanned(store, _with_network("api.quarvex.net"))
+    asked: list[tuple[str, Capabilities]] = []
+    options = InstallOptions(edits=Edits.MERGE, accept_wider=lambda name, wider: not asked.append((name, wider)))
+    update(store, FakeFetcher(_with_network("stats.quarvex.net", commit="d" * 40)), [], options, scan=scan)
+    assert asked == [("pdf", Capabilities(hosts=("stats.quarvex.net",)))]
+    assert store.lock()["pdf"].capabilities == Capabilities(hosts=("stats.quarvex.net",))
+
+
+def test_an_update_that_wants_less_is_not_asked_about(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    _install_scanned(store, _with_network("api.quarvex.net"))
+    update(store, FakeFetcher(fetched("pdf", commit="d" * 40)), [], InstallOptions(edits=Edits.MERGE), scan=scan)
+    assert store.lock()["pdf"].capabilities == Capabilities()
+
+
+def test_an_older_lock_without_a_list_is_compared_with_the_installed_files(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    _install_scanned(store, _with_network("api.quarvex.net"))
+    store.change(["pdf"], lambda entry: replace(entry, capabilities=None))
+    newer = FakeFetcher(_with_network("stats.quarvex.net", commit="d" * 40))
+    (renewal,), _ = update(store, newer, [], InstallOptions(edits=Edits.MERGE), scan=scan)
+    assert renewal.wider == Capabilities(hosts=("stats.quarvex.net",))
+
+
+def test_the_same_files_keep_the_list_that_the_user_has_seen(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    _install_scanned(store, _with_network("api.quarvex.net"))
+    seen = Capabilities(hosts=("seen.example",))
+    store.change(["pdf"], lambda entry: replace(entry, capabilities=seen))
+    update(store, FakeFetcher(_with_network("api.quarvex.net", commit="d" * 40)), [], InstallOptions(), scan=scan)
+    assert (store.lock()["pdf"].origin.commit, store.lock()["pdf"].capabilities) == ("d" * 40, seen)

@@ -48,11 +48,9 @@ def test_capabilities_are_a_short_list_that_a_person_can_read() -> None:
         b"open('~/.notes', 'w').write('x')\n"
     )
     assert scanned(files).capabilities.lines() == (
-        "reads: /etc/hosts",
-        "writes: ~/.notes",
-        "network: api.quarvex.org",
-        "processes: curl, git",
-        "secrets: NOTES_API_KEY",
+        "network: api.quarvex.org, hosts it computes at run time",
+        "commands: curl, git",
+        "data: variables NOTES_API_KEY; reads /etc/hosts; writes ~/.notes",
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metier.mcp import RemoteServers
     from metier.sources import Grant, Grants, Trust
 
+    from .capabilities import CapabilityLists
     from .conversations import Conversations
     from .host_listings import HostListings
     from .installation import Installation
@@ -135,7 +136,7 @@ class App:
             f"{one.name} hides the {one.source} skill of that name in {one.folder}; --name installs it under another name"
             for one in hides
         ]
-        return replace(result, notes=(*result.notes, *notes), hides=hides)
+        return replace(result, notes=(*result.notes, *notes), hides=hides, agreed=self.capability_lists.agree(result))
 
     def _hidden_by(self, result: InstallResult) -> tuple[HiddenSkill, ...]:
         """Returns the skills that are hidden by what was installed now; copies and links of the same skill are not."""
@@ -166,7 +167,10 @@ class App:
     ) -> tuple[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult], ...]:
         """Updates installed skills, or all that are not pinned; `more` are the options of `Installation.update`."""
         # Any: checked by `Installation.update`.
-        return self.installation.update(names, project=project, **more)
+        updated = self.installation.update(names, project=project, **more)
+        for _, _, result in updated:
+            self.capability_lists.agree(result)
+        return updated
 
     def remove(self, *names: str, project: bool | None = None, **more: Any) -> tuple[InstallResult, ...]:
         """Removes installed skills; `more` are the options of `Installation.remove`."""
@@ -191,8 +195,14 @@ class App:
 
         return Sessions(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            skills=self.skills, packages=self.packages,
+            skills=self.skills, packages=self.packages, find_capabilities=self.capability_lists.find,
         )  # fmt: skip
+
+    @cached_property
+    def capability_lists(self) -> CapabilityLists:
+        from .capabilities import CapabilityLists
+
+        return CapabilityLists(installation=self.installation, approvals=lambda: self.sessions.approvals)
 
     @cached_property
     def packages(self) -> Packages:

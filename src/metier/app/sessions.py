@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ApprovalHook,
         ContainerRunner,
         FileApprovals,
+        FindCapabilities,
         Interpreters,
         Permissions,
         Runner,
@@ -46,6 +47,7 @@ class Sessions:
     environment: Mapping[str, str]
     skills: LocalSkills
     packages: Packages
+    find_capabilities: FindCapabilities
 
     @cached_property
     def store(self) -> SqliteSessionStore:
@@ -265,6 +267,7 @@ class Sessions:
             remote_files=lambda entry: self.skills.remote_servers.files(entry),
             secrets=self.secrets,
             packages=self.packages,
+            capabilities=self.find_capabilities,
             prior=self.prior if kept else SelectionPrior(),
         )
 

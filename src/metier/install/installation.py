@@ -221,6 +221,7 @@ class InstallRun:
                 raise RefusedError("the installation was declined", rule="scan", hint="nothing was installed")
         else:
             refuse_blocked(skills)
+        self._refuse_wider(skills)
         before, versions = self.store.lock(), place_versions(skills, self.store, self.options)
         if skills and not versions:
             return InstallResult(steps=(), lock=before, scope=self.store.scope, notes=warnings, declined=True)
@@ -235,6 +236,18 @@ class InstallRun:
     def _refuse_new(self, skill: FetchedSkill) -> None:
         if skill.too_new and not (self.options.accept_new and self.options.accept_new(skill.too_new)):
             raise skill.too_new
+
+    def _refuse_wider(self, skills: Sequence[PreparedSkill]) -> None:
+        """Raises RefusedError for a new version of an installed skill that wants more, unless the user accepts it."""
+        lock, accept = self.store.lock(), self.options.accept_wider
+        for skill in () if self.options.dry_run else skills:
+            old = lock.get(skill.name)
+            wider = skill.wider_than(old.capabilities) if old and old.identity == skill.entry.identity else None
+            if wider and not (accept and accept(skill.name, wider)):
+                raise RefusedError(
+                    f"{skill.name} wants more than its installed version; new: {', '.join(wider.words())}",
+                    rule="capabilities", hint="read the new version, then run the command again with --yes",
+                )  # fmt: skip
 
     def _with_dependencies(self, skills: list[PreparedSkill], scan: Scan | None) -> list[PreparedSkill]:
         if not any(skill.entry.dependencies for skill in skills):

@@ -13,6 +13,7 @@ from .transaction.steps import Edits, InstallStep, Verb
 
 if TYPE_CHECKING:
     from metier.errors import RefusedError
+    from metier.spec import Capabilities
 
     from .fetch.job import Choose
     from .lock.lock_file import Lock, LockEntry
@@ -92,6 +93,8 @@ class InstallOptions:
     None: a note names them."""
     approve: Callable[[Sequence[PreparedSkill]], bool] | None = field(default=None, compare=False)
     """Decides about skills that need review. None: only blocked skills are refused."""
+    accept_wider: Callable[[str, Capabilities], bool] | None = field(default=None, compare=False)
+    """Is given an installed skill, and what its new version wants beyond the list of the installed one. None: it is refused."""
     accept_new: Callable[[RefusedError], bool] | None = field(default=None, compare=False)
     """Decides about a version that is younger than the cool-down. None: it is refused."""
     resolve_conflict: Callable[[InstallStep], ConflictAnswer] | None = field(default=None, compare=False)
@@ -143,6 +146,8 @@ class InstallResult:
     notes: tuple[str, ...] = ()
     hides: tuple[HiddenSkill, ...] = ()
     """Other skills of the same names that are no longer used."""
+    agreed: tuple[str, ...] = ()
+    """Skills of a project whose lists the user is shown for the first time."""
     declined: bool = False
     """True if the user answered a question so that nothing is left to install."""
 

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 from metier import __version__
 from metier.archive import Contents, digest, file_hashes, read_contents
 from metier.errors import InvalidSkillError, RefusedError, suggested_name
-from metier.spec import SKILL_FILE, Files, Manifest, ParseResult, Report, SkillName, Verdict, check, is_name, load
+from metier.spec import (
+    SKILL_FILE,
+    Capabilities,
+    Files,
+    Manifest,
+    ParseResult,
+    Report,
+    SkillName,
+    Verdict,
+    check,
+    is_name,
+    load,
+)
 from metier.values import dataclass, field, replace
 
 from .lock.lock_file import LockEntry
@@ -29,7 +41,7 @@ class PreparedSkill:
     """The lock entry, without targets and date."""
     files: Files
     scanned: ScanReport | None = field(default=None, compare=False, repr=False)
-    """None if the skill was not scanned, or the same content passed before."""
+    """None if the skill was not scanned."""
     parsed: ParseResult | None = field(default=None, compare=False, repr=False)
     """The strict parse of its SKILL.md, where it still holds for these files."""
     merge: SkillMerge | None = field(default=None, compare=False, repr=False)
@@ -69,10 +81,16 @@ class PreparedSkill:
             return Report(tuple(one for one in self.parsed.report if one.code != "SK105"))
         return check(self.files, folder=self.entry.base_name, verdict=Verdict.STRICT)
 
+    def wider_than(self, listed: Capabilities | None) -> Capabilities:
+        """Returns what it wants beyond the list of its installed version; nothing if one of them was not scanned."""
+        wanted = self.entry.capabilities
+        return Capabilities() if listed is None or wanted is None else wanted.beyond(listed)
+
     def renamed(self, name: str) -> PreparedSkill:
         entry = self.entry
         fetched = FetchedSkill(name=entry.called or entry.name, files=self.files, digest=entry.digest, origin=entry.origin)
-        return replace(prepare(fetched, name=name, asked=entry.asked), scanned=self.scanned)
+        renamed = prepare(fetched, name=name, asked=entry.asked)
+        return replace(renamed, scanned=self.scanned, entry=replace(renamed.entry, capabilities=entry.capabilities))
 
     def as_extra(self) -> PreparedSkill:
         """Returns it under `NAME@VERSION`, to be installed beside another version. Its files do not change."""
@@ -85,6 +103,7 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
     manifest = load(skill.files, folder=own_name, parsed=skill.parsed).manifest
     chosen = SkillName(name).text if name else own_name
     files = _rename(skill.files, chosen) if name and name != skill.name else skill.files
+    scanned = scan(files, folder=chosen, manifest=manifest if files is skill.files else None) if scan else None
     entry = LockEntry(
         name=chosen,
         origin=skill.origin,
@@ -94,11 +113,12 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         called=skill.name if skill.name != chosen else "",
         version=skill.origin.version or manifest.extensions.version or "",
         dependencies=manifest.extensions.dependencies,
+        capabilities=scanned.capabilities if scanned else None,
     )
     return PreparedSkill(
         entry=entry,
         files=files,
-        scanned=scan(files, folder=chosen, manifest=manifest if files is skill.files else None) if scan else None,
+        scanned=scanned,
         parsed=skill.parsed if files is skill.files else None,
     )
 
@@ -117,17 +137,20 @@ def cached_scan(cache: SkillCache, scan: Scan | None = None) -> Scan:
     def scan_once(files: Files, *, folder: str, manifest: Manifest | None = None) -> ScanReport | None:
         # The folder is part of the key: some rules compare it with the text of the skill.
         key = f"scan {__version__} {folder} {digest(files)}"
-        if (cache.recall(key) or {}).get("verdict") == "pass":
-            return None
+        known = cache.recall(key) or {}
+        if known.get("verdict") == "pass" and isinstance(known.get("capabilities"), dict):
+            # Imported here: without the rules, which take longer to load than most skills to read.
+            from metier.scan import ScanReport
+
+            return ScanReport(capabilities=Capabilities.of(known["capabilities"]))
         if scan is None:
-            # Imported here: the rules take longer to load than most skills to read.
             from metier.scan import scan as scan_files
 
             report: ScanReport | None = scan_files(files, folder=folder, manifest=manifest)
         else:
             report = scan(files, folder=folder, manifest=manifest)
         if report is not None and report.verdict == "pass":
-            cache.remember(key, {"verdict": "pass"})
+            cache.remember(key, {"verdict": "pass", "capabilities": report.capabilities.row()})
         return report
 
     return scan_once

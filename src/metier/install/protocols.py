@@ -92,4 +92,7 @@ class Fetcher(Protocol):
 
 class Scan(Protocol):
     def __call__(self, files: Files, *, folder: str, manifest: Manifest | None = None) -> ScanReport | None:
-        """Returns the scan report; None if this content already passed. `manifest` saves parsing SKILL.md again."""
+        """Returns the scan report. Of content that passed before it may have only the capabilities; None without a scan.
+
+        `manifest` saves parsing SKILL.md again.
+        """

@@ -312,6 +312,7 @@ class SkillStore:
         targets = {*options.targets, *old.targets} if old else set(options.targets or options.default_targets)
         if skill.entry.is_extra:
             targets = set()
+        is_seen = old is not None and same and old.digest == skill.entry.digest and old.capabilities is not None
         is_mode_chosen = options.targets or options.mode is InstallMode.COPY or old is None or not same
         return replace(
             skill.entry,
@@ -322,6 +323,8 @@ class SkillStore:
             pinned=skill.entry.pinned or bool(old and same and old.pinned),
             # Each names the declaration that it locks, so those that no longer fit are not used.
             packages=old.packages if old and same else (),
+            # The list that the user has seen holds until the files change; a new rule of the scan adds nothing to it.
+            capabilities=old.capabilities if is_seen and old else skill.entry.capabilities,
         )
 
     def _only_restores(self, skills: Sequence[PreparedSkill]) -> bool:

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.sources import DiskFiles
-from metier.spec import Files, OwnFiles
-from metier.values import dataclass, replace
+from metier.spec import Capabilities, Files, OwnFiles
+from metier.values import dataclass, field, replace
 
 from .diff import changed_files, diff, new_permissions
 from .edits import find_edits, locked_files, merge_edits, resolve_merge, unresolved
@@ -85,6 +85,8 @@ class SkillUpdate:
     diff: str = ""
     permissions: tuple[str, ...] = ()
     """New tools and scripts of the new version."""
+    wider: Capabilities = field(default_factory=Capabilities)
+    """What the new version wants beyond the list of the installed one."""
     edited: tuple[str, ...] = ()
     """Files that were edited after the installation."""
     merged: tuple[str, ...] = ()
@@ -132,6 +134,7 @@ def update(
     entries = [entry for entry in entries if entry.name not in earlier]
     found = fetcher.latest(entries) if entries else ()
     updates = tuple(_update(store, fetcher, entry, each, options, scan) for entry, each in zip(entries, found, strict=True))
+    updates = tuple(_agreed(one, options) for one in updates)
     skills = [one.skill for one in updates if one.skill is not None]
     updates = (*earlier.values(), *updates)
     planned = store.install(skills, replace(options, dry_run=True))
@@ -186,11 +189,29 @@ def _update(
         changed=changed_files(before, skill.files),
         diff=diff(before, skill.files, entry.name),
         permissions=new_permissions(before, skill.files),
+        wider=skill.wider_than(_listed(entry, before, scan)),
         edited=edits.changes if edits else (),
         merged=skill.merge.merged if skill.merge else (),
         conflicts=skill.merge.conflicts if skill.merge else (),
         held=found.held,
     )
+
+
+def _listed(entry: LockEntry, before: Files, scan: Scan | None) -> Capabilities | None:
+    """Returns the list of the installed version. A lock of version 1 has none; then its files are read again."""
+    if entry.capabilities is not None or scan is None:
+        return entry.capabilities
+    report = scan(before, folder=entry.base_name)
+    return report.capabilities if report else None
+
+
+def _agreed(update: SkillUpdate, options: InstallOptions) -> SkillUpdate:
+    """Returns the update, or a problem instead of it if it wants more and the user has not accepted that."""
+    if not update.wider or options.dry_run or (options.accept_wider and options.accept_wider(update.entry.name, update.wider)):
+        return update
+    new = ", ".join(update.wider.words())
+    problem = f"the newer version wants more and was not installed; new: {new}; --yes accepts it"
+    return SkillUpdate(entry=update.entry, problem=problem, wider=update.wider, held=update.held)
 
 
 def _versions(old: LockEntry, new: LockEntry, found: FetchedSkill) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace
     from .operations import Operation, OperationKind, Tracer
     from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
+    from .policy.capability_limits import CapabilityList
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
     from .policy.permissions import (
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
         SessionServices,
         SkillSelector,
     )
-    from .skill_access import RemoteFiles, approval_digest
+    from .skill_access import FindCapabilities, RemoteFiles, approval_digest
     from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
@@ -98,7 +99,9 @@ _EXPORTS = {
         "WorkspaceMount",
         "remove_abandoned_layers",
     ),
+    "metier.runtime.policy.capability_limits": ("CapabilityList",),
     "metier.runtime.skill_access": (
+        "FindCapabilities",
         "RemoteFiles",
         "approval_digest",
     ),
@@ -270,6 +273,7 @@ __all__ = [
     "Approvals",
     "BadArgumentsError",
     "Budgets",
+    "CapabilityList",
     "Connection",
     "ConnectionDecision",
     "ContainerOptions",
@@ -282,6 +286,7 @@ __all__ = [
     "FileApprovals",
     "FileChange",
     "FileChangeKind",
+    "FindCapabilities",
     "Guard",
     "HealthCheck",
     "Interpreters",

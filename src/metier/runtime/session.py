@@ -172,7 +172,7 @@ class Session:
         make = self.services.open_selector
         if make is not None:
             self.selector = LazySelector(lambda: make(catalog))
-        self.skills = SkillAccess(catalog, self.services.remote_files)
+        self.skills = SkillAccess(catalog, self.services.remote_files, self.services.capabilities)
         for entry in catalog.entries:
             if entry.state is State.SHADOWED:
                 self.emit(

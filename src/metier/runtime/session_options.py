@@ -22,7 +22,7 @@ from .script_run import Limits, Outcome, ScriptRun
 from .scripts.packages import PackageProvider
 from .secrets.stored_secret import SecretSource
 from .selection_prior import SelectionPrior
-from .skill_access import OpenRemoteFiles
+from .skill_access import FindCapabilities, OpenRemoteFiles
 from .store import MemorySessionStore, SessionStore
 from .usage import Budgets
 
@@ -130,6 +130,8 @@ class SessionServices:
     """Stored secrets of the user. Without it, scripts get none."""
     packages: PackageProvider | None = None
     """Prepares the packages that scripts declare. Without one, such scripts are refused."""
+    capabilities: FindCapabilities | None = None
+    """Finds the list of an installed skill, which it is then held to. Without it, no skill has one."""
     prior: SelectionPrior = field(default_factory=SelectionPrior)
     """The user's corrections of the selection."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -14,11 +14,12 @@ from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileEntry, Files, OwnF
 from metier.values import replace
 
 from .activation import ActivatedBy
+from .policy.capability_limits import CapabilityList
 from .policy.permissions import Requester
 
 __all__ = [
-    "Hashes", "OpenRemoteFiles", "RemoteFiles", "SkillAccess", "approval_digest", "approval_hashes", "body_of",
-    "files_for_model", "origin_of",
+    "FindCapabilities", "Hashes", "OpenRemoteFiles", "RemoteFiles", "SkillAccess", "approval_digest", "approval_hashes",
+    "body_of", "files_for_model", "origin_of",
 ]  # fmt: skip
 
 # Tests and evaluations of a skill are for its author. Listing them would only cost an agent tokens.
@@ -42,15 +43,20 @@ class RemoteFiles(Files, Protocol):
 
 
 OpenRemoteFiles = Callable[[Entry], RemoteFiles]
+FindCapabilities = Callable[[str], CapabilityList | None]
+"""Returns the list of the skill in a folder; None if no lock has installed it."""
 Hashes = Mapping[str, tuple[str, str]]
 """Mode and hash of each file and link, by path."""
 
 
 class SkillAccess:
-    def __init__(self, catalog: Catalog, remote: OpenRemoteFiles | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, remote: OpenRemoteFiles | None = None, capabilities: FindCapabilities | None = None
+    ) -> None:
         self.catalog = catalog
         self._loader = SkillLoader(catalog)
         self._remote = remote
+        self._capabilities = capabilities
         self._files: dict[str, DiskFiles | RemoteFiles] = {}
         self._read: dict[str, tuple[bytes, Skill]] = {}
 
@@ -133,8 +139,10 @@ class SkillAccess:
         remote = _remote(skill)
         if remote is not None:
             return Requester(name=skill.name, digest=lambda: remote.digest, origin=remote.origin)
-        bundled = self.entry(skill.name).source is Source.BUNDLED
-        return Requester.of(skill.manifest, lambda: _digest_or_none(skill.files), bundled=bundled)
+        entry = self.entry(skill.name)
+        limit = self._capabilities(entry.folder) if self._capabilities else None
+        bundled = entry.source is Source.BUNDLED
+        return Requester.of(skill.manifest, lambda: _digest_or_none(skill.files), bundled=bundled, limit=limit)
 
     @property
     def dependencies(self) -> Mapping[str, tuple[str, ...]]:

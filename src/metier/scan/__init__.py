@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from metier.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from metier.spec import Capabilities
+
     from .advisories import Advisory, apply_advisories, read_advisories
+    from .capabilities import capability_problems
     from .data.hosts import HostReputation, host_reputation
     from .model_opinion import PROMPT_VERSION, JudgeQuestion, NoOpinionError, add_opinion, judge_question
     from .purpose import Purpose
-    from .report import Capabilities, Finding, ModelOpinion, ScanReport
+    from .report import Finding, ModelOpinion, ScanReport
     from .rules.table import RULES, Rule
     from .scale import Confidence, ScanReach, ScanVerdict
     from .scanner import scan
@@ -43,6 +46,7 @@ __all__ = [
     "add_opinion",
     "apply_advisories",
     "apply_waivers",
+    "capability_problems",
     "host_reputation",
     "judge_question",
     "read_advisories",
@@ -55,10 +59,12 @@ if not TYPE_CHECKING:
         __name__,
         {
             "metier.scan.advisories": ("Advisory", "apply_advisories", "read_advisories"),
+            "metier.spec": ("Capabilities",),
+            "metier.scan.capabilities": ("capability_problems",),
             "metier.scan.data.hosts": ("HostReputation", "host_reputation"),
             "metier.scan.purpose": ("Purpose",),
             "metier.scan.model_opinion": ("PROMPT_VERSION", "NoOpinionError", "JudgeQuestion", "judge_question", "add_opinion"),
-            "metier.scan.report": ("Capabilities", "Finding", "ModelOpinion", "ScanReport"),
+            "metier.scan.report": ("Finding", "ModelOpinion", "ScanReport"),
             "metier.scan.rules.table": ("RULES", "Rule"),
             "metier.scan.scale": ("Confidence", "ScanReach", "ScanVerdict"),
             "metier.scan.scanner": ("scan",),

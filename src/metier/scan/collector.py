@@ -12,7 +12,7 @@ from metier.lazy import lazy_pattern
 from metier.values import dataclass, field
 
 from .purpose import Purpose
-from .report import Capabilities, Finding
+from .report import Finding
 from .rules.table import RULES
 from .scale import Confidence, ScanReach
 from .text import GAP, SkillText, TextKind, excerpt_of
@@ -120,6 +120,8 @@ class FindingCollector:
     findings: dict[tuple[str, str, int | None, str], Finding] = field(default_factory=dict)
     steps: list[FlowStep] = field(default_factory=list)
     capability_names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    network_calls: int = 0
+    """Calls of scripts that reach the network, whether or not their host can be read."""
     lowered_by_context: set[tuple[str, str, int | None, str]] = field(default_factory=set)
     """Findings whose confidence the surrounding words lowered."""
     counts: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
@@ -177,6 +179,3 @@ class FindingCollector:
         what = excerpt_of(what, _LONGEST_NAME)
         if what and len(self.capability_names[kind]) < 500:
             self.capability_names[kind].add(what)
-
-    def capabilities(self) -> Capabilities:
-        return Capabilities(**{kind: tuple(sorted(names)) for kind, names in self.capability_names.items()})

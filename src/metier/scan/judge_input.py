@@ -15,10 +15,10 @@ from operator import itemgetter
 
 from metier.errors import plural
 from metier.lazy import lazy_pattern
-from metier.spec import SKILL_FILE, Files
+from metier.spec import SKILL_FILE, Capabilities, Files
 from metier.values import dataclass
 
-from .report import Capabilities, ScanReport
+from .report import ScanReport
 from .scale import ScanVerdict
 from .subject import ScanLimits, read_subject
 from .text import SkillText, TextKind, escape_invisible
@@ -173,7 +173,7 @@ def _lift(ranks: list[int], at: int, around: int, rank: int) -> None:
 
 def _named(text: SkillText, spans: Sequence[_Span], capabilities: Capabilities) -> Iterator[int]:
     """Yields the first rows that name each host, secret or written file."""
-    names = (name for name in (*capabilities.network, *capabilities.secrets, *capabilities.writes) if len(name) > 3)
+    names = (name for name in (*capabilities.hosts, *capabilities.variables, *capabilities.writes) if len(name) > 3)
     for name in islice(names, _MOST_NAMES):
         at = -1
         for _ in range(_FIRST_USES):

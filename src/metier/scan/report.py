@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from metier.spec import Problem, Report, Severity
+from metier.spec import Capabilities, Problem, Report, Severity
 from metier.values import dataclass, field
 
 from .rules.table import RULES, Rule
 from .scale import Confidence, ScanReach, ScanVerdict, severity_of, verdict_for
 
-__all__ = ["Capabilities", "Finding", "ModelOpinion", "ScanReport"]
+__all__ = ["Finding", "ModelOpinion", "ScanReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,24 +56,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
-    """Capabilities of the skill's scripts and commands. All are inferred; none is granted."""
-
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    network: tuple[str, ...] = ()
-    """Hosts that are written out."""
-    processes: tuple[str, ...] = ()
-    """Programs that it starts or tells an agent to start."""
-    secrets: tuple[str, ...] = ()
-    """Secret environment variables and credential files that it reads."""
-
-    def lines(self, most: int = 8) -> tuple[str, ...]:
-        """Returns one line for each kind that is not empty, such as `network: api.example.com, pypi.org and 3 more`."""
-        return tuple(f"{name}: {_enumerate(getattr(self, name), most)}" for name in self.__slots__ if getattr(self, name))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOpinion:
     """A model's opinion of a skill; see `model_opinion`."""
 
@@ -90,6 +72,9 @@ class ScanReport:
     findings: tuple[Finding, ...] = ()
     """The most severe first, then in the order of files and lines."""
     capabilities: Capabilities = field(default_factory=Capabilities)
+    """What its files do, and what its manifest asks for. All are inferred; none is granted."""
+    used: Capabilities = field(default_factory=Capabilities)
+    """Only what its files do."""
     files: int = 0
     """The number of files read."""
     opinion: ModelOpinion | None = None
@@ -120,9 +105,3 @@ class ScanReport:
     def report(self) -> Report:
         """The findings that are not waived, in the form of validate and lint; `.ok` means that nothing is blocked."""
         return Report.of(finding.problem for finding in self.findings if not finding.waived)
-
-
-def _enumerate(names: tuple[str, ...], most: int) -> str:
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"

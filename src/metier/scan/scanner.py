@@ -5,6 +5,7 @@ from __future__ import annotations
 from metier.spec import Files, Manifest
 from metier.values import dataclass, field, replace
 
+from .capabilities import list_capabilities, note_script
 from .collector import FindingCollector
 from .data.hosts import urls_in
 from .readers.encoded_text import decode_texts
@@ -69,7 +70,9 @@ def scan(
             scanner.judge_visible(plain)
         scanner.judge_decoded(text)
     for text in subject.texts:
+        calls = collector.network_calls
         scanner.judge(text)
+        note_script(text, collector, calls_before=calls)
     paths = frozenset(entry.path for entry in subject.entries)
     for path, data in subject.binaries.items():
         judge_binary(path, data, paths, collector)
@@ -77,7 +80,10 @@ def scan(
     judge_data_flow(collector)
     found = collector.findings.values() if subject.purpose.is_security else _raise_combined(collector)
     findings = tuple(sorted(found, key=lambda one: one.order))
-    return ScanReport(findings=findings, capabilities=collector.capabilities(), files=len(subject.raw) + len(subject.binaries))
+    used, capabilities = list_capabilities(subject, collector)
+    return ScanReport(
+        findings=findings, capabilities=capabilities, used=used, files=len(subject.raw) + len(subject.binaries)
+    )  # fmt: skip
 
 
 def _raise_combined(collector: FindingCollector) -> list[Finding]:

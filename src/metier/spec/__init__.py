@@ -2,6 +2,15 @@
 
 from metier.lazy import lazy_exports
 
+from .capabilities import (
+    ANY,
+    CAPABILITY_KINDS,
+    COMPUTED,
+    EVERYDAY_COMMANDS,
+    Capabilities,
+    clean_capability,
+    package_name,
+)
 from .codes import CODES, Code, Verdict, apply_verdict, problem
 from .document import MAX_FRONTMATTER_BYTES, Document, split_document
 from .extensions import (
@@ -42,11 +51,16 @@ if TYPE_CHECKING:
         script_files,
     )
     from .templates import SKILL_TEMPLATES, SkillTemplate, new_skill_files
+    from .variables import read_variables
     from .versions import Version, VersionRange, is_version, newest_version
 
 __all__ = [
+    "ANY",
+    "CAPABILITY_KINDS",
     "CODES",
+    "COMPUTED",
     "DEFAULT_PORTS",
+    "EVERYDAY_COMMANDS",
     "EXTENSION_KEYS",
     "EXTENSION_SPELLINGS",
     "MAX_DESCRIPTION_LENGTH",
@@ -57,6 +71,7 @@ __all__ = [
     "SKILL_TEMPLATES",
     "STANDARD_KEYS",
     "AppliedFix",
+    "Capabilities",
     "Code",
     "DeclaredPackages",
     "Document",
@@ -92,6 +107,7 @@ __all__ = [
     "advise",
     "apply_verdict",
     "check",
+    "clean_capability",
     "clean_host",
     "declared_packages",
     "estimate_tokens",
@@ -110,11 +126,13 @@ __all__ = [
     "manifest_from",
     "new_skill_files",
     "newest_version",
+    "package_name",
     "packages_of_script",
     "parse",
     "parse_host",
     "parse_tools",
     "problem",
+    "read_variables",
     "read_yaml",
     "render_skill_file",
     "replace_description",
@@ -148,6 +166,7 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
                 "script_files",
             ),
             "metier.spec.templates": ("SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"),
+            "metier.spec.variables": ("read_variables",),
             "metier.spec.versions": ("Version", "VersionRange", "is_version", "newest_version"),
         },
     )

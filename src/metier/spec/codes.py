@@ -170,6 +170,11 @@ CODES: dict[str, Code] = {
         Code("SK222", "unfinished-note", W, None,
              "TODO, FIXME and TBD are notes to yourself. A model reads them as instructions that it cannot follow.",
              bad="## Errors\nTODO: describe the error codes", good="## Errors\nExit code 2 means that the input was wrong."),
+        Code("SK223", "undeclared-capability", W, None,
+             "The files reach, run or read something that the author's list (`metadata.capabilities`, or `permissions` of the OWASP"
+             " format) does not have. A user who trusts the list is misled."),
+        Code("SK224", "unused-capability", N, None,
+             "The author's list has something that nothing in the files uses. A shorter list is easier to agree to."),
 
         Code("SK301", "extension-shape", W, None, "A key that metier understands has a value of another shape than it expects."),
         Code("SK302", "trigger-pattern", W, W, "A pattern under `triggers.patterns` is not a regular expression, or is never run because it needs backtracking."),
@@ -189,6 +194,10 @@ CODES: dict[str, Code] = {
         Code("SK311", "env-names", W, W,
              "`metadata.env` names the environment variables that the skill's scripts need. It never holds their values.",
              bad="env: API_KEY=abc123", good="env: API_KEY"),
+        Code("SK312", "capability-words", W, W,
+             "`metadata.capabilities` is one text of words such as host:api.example.com, command:git, process:ffmpeg,"
+             " variable:API_KEY, read:~/notes, write:~/notes and package:polars, or the word none.",
+             bad="capabilities: api.example.com", good="capabilities: host:api.example.com command:git"),
     )
 }  # fmt: skip
 

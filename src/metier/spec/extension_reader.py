@@ -10,6 +10,7 @@ from metier.errors import UsageError
 from metier.lazy import lazy_pattern
 from metier.values import dataclass, field
 
+from .capabilities import ANY, CAPABILITY_KINDS, Capabilities
 from .codes import problem
 from .extensions import (
     EXTENSION_KEYS,
@@ -37,6 +38,7 @@ _BACKTRACKING = lazy_pattern(r"\(\?(?:<?[=!]|>|P=|\()|\\[1-9]|[*+?}]\+")
 _CHARACTERS = lazy_pattern(r"\\[^1-9]|\[\^?\]?(?:\\.|[^\]\\])*\]")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 NONE = Extensions()
+_DECLARED_KINDS = {word: kind for kind, word in CAPABILITY_KINDS.items()} | {"env": "variables"}
 
 
 def read_extensions(extra: Mapping[str, Json], metadata: Mapping[str, Json]) -> tuple[Extensions, tuple[Problem, ...]]:
@@ -48,11 +50,15 @@ def read_extensions(extra: Mapping[str, Json], metadata: Mapping[str, Json]) -> 
     reader = _Reader({**known, **{key: value for key, value in metadata.items() if key in EXTENSION_KEYS}}, written)
     scripts = reader.scripts()
     dependencies = reader.dependencies()
+    network, env, requires = reader.network(), reader.env(), reader.commands()
+    declared = reader.capabilities()
+    if declared is not None:
+        declared |= Capabilities.of({"hosts": network, "variables": env, "commands": requires})
     read = Extensions(
         version=reader.version(),
         author=reader.text("author"),
         tags=tuple(dict.fromkeys((*reader.words("tags"), *reader.words("keywords")))),
-        requires=reader.commands(),
+        requires=requires,
         toolsets=tuple(reader.toolsets()),
         scripts=tuple(scripts),
         script_descriptions={path: about for path, about in scripts.items() if about},
@@ -65,8 +71,9 @@ def read_extensions(extra: Mapping[str, Json], metadata: Mapping[str, Json]) -> 
         dependencies=tuple(dependencies),
         dependency_versions={name: versions for name, versions in dependencies.items() if versions},
         parameters=tuple(reader.parameters()),
-        network=reader.network(),
-        env=reader.env(),
+        network=network,
+        env=env,
+        capabilities=declared,
     )
     return read, tuple(reader.problems)
 
@@ -130,7 +137,10 @@ class _Reader:
         return tuple(str(item).strip() for item in items if item is not None and str(item).strip())
 
     def commands(self) -> tuple[str, ...]:
-        commands = self.words("requires")
+        value = self.fields.get("requires")
+        # The OWASP format has a map here: `requires: {binaries: [jq]}`.
+        binaries = value.get("binaries") if isinstance(value, dict) else None
+        commands = self.words("requires") if binaries is None else self.texts("requires.binaries", binaries)
         good = tuple(command for command in commands if _COMMAND.fullmatch(command))
         for command in commands:
             if command not in good:
@@ -157,6 +167,33 @@ class _Reader:
                 self.odd("SK311", f"env: {name.partition('=')[0][:40]!r} is not the name of a variable"
                          + (" alone" if "=" in name else ""))  # fmt: skip
         return good
+
+    def capabilities(self) -> Capabilities | None:
+        """Reads `capabilities`, and `permissions` of the OWASP format; None if there is neither."""
+        permissions = self.fields.get("permissions")
+        found = self._permissions(permissions) if isinstance(permissions, dict) else None
+        if self.fields.get("capabilities") is None:
+            return found
+        names: dict[str, list[str]] = {kind: [] for kind in CAPABILITY_KINDS}
+        for word in self.words("capabilities"):
+            kind, colon, name = word.partition(":")
+            if kind in _DECLARED_KINDS and name.strip():
+                names[_DECLARED_KINDS[kind]].append(_host(name.strip()) if kind == "host" else name.strip())
+            elif colon or word.lower() != "none":
+                self.odd("SK312", f"capabilities: {word[:60]!r} is not a kind and a name")
+        return Capabilities.of(names) | (found or Capabilities())
+
+    def _permissions(self, permissions: Mapping[str, Json]) -> Capabilities:
+        def lists(name: str, *keys: str) -> tuple[str, ...]:
+            table = permissions.get(name)
+            listed = [table.get(key) for key in keys] if isinstance(table, dict) else [table]
+            return tuple(one for each in listed if isinstance(each, list) for one in each if isinstance(one, str))
+
+        commands = [ANY] if permissions.get("shell") in (True, "true") else lists("shell", "allow", "commands")
+        return Capabilities.of({
+            "hosts": map(_host, lists("network", "allow")), "reads": lists("files", "read"), "writes": lists("files", "write"),
+            "commands": commands, "variables": lists("env", "allow"),
+        })  # fmt: skip
 
     def toolsets(self) -> Iterator[Toolset]:
         for reference in self.texts("toolsets", self.fields.get("toolsets")):
@@ -307,6 +344,10 @@ def _is_range(text: str) -> bool:
     except UsageError:
         return False
     return True
+
+
+def _host(text: str) -> str:
+    return text if host_problem(text) else str(parse_host(text))
 
 
 def _kind(value: Json) -> str:

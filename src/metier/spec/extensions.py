@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from metier.values import dataclass, field
 
+from .capabilities import Capabilities
+
 __all__ = [
     "EXTENSION_KEYS",
     "EXTENSION_SPELLINGS",
@@ -26,11 +28,11 @@ __all__ = [
 EXTENSION_KEYS = frozenset({
     "version", "author", "tags", "keywords", "requires", "toolsets", "scripts", "triggers", "default_enabled",
     "brief_description", "disable-model-invocation", "user-invocable", "argument-hint", "dependencies", "parameters",
-    "network", "env",
+    "network", "env", "capabilities", "permissions",
 })  # fmt: skip
-TEXT_KEYS = frozenset(
-    {"version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires", "network", "env"}
-)
+TEXT_KEYS = frozenset({
+    "version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires", "network", "env", "capabilities",
+})  # fmt: skip
 """Keys whose values are kept as written: version 1.10 must not become the number 1.1."""
 SPELLINGS = {
     "user_invocable": "user-invocable", "user-invokable": "user-invocable", "argument_hint": "argument-hint",
@@ -106,6 +108,8 @@ class Extensions:
     """Hosts that its scripts need: api.example.com, *.example.org:8443. The user decides about each."""
     env: tuple[str, ...] = ()
     """Environment variables that its scripts need, such as API_KEY."""
+    capabilities: Capabilities | None = None
+    """The author's own list, with `network`, `env` and `requires`; None without one. It is a claim and grants nothing."""
 
 
 def is_file_of(script: str, path: str) -> bool:

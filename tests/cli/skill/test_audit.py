@@ -10,7 +10,7 @@ def test_a_skill_is_shown_with_what_it_can_do_and_that_it_is_unused(shell: Shell
     lines = shell("skill", "audit").ok().out.splitlines()
     at = next(number for number, line in enumerate(lines) if " notes " in line)
     assert lines[at] == "✓ notes  user  not used"
-    assert lines[at + 1 : at + 3] == ["    network: api.notes-service.net", "    processes: curl, git"]
+    assert lines[at + 1 : at + 3] == ["    network: api.notes-service.net", "    commands: curl, git"]
 
 
 def test_a_used_skill_shows_its_use_and_is_not_among_the_unused(shell: Shell) -> None:

@@ -15,7 +15,7 @@ WAIVER = '[[waiver]]\nrule = "SK501"\npath = "SKILL.md"\nreason = "our own mirro
 
 def test_a_clean_skill_is_one_line_and_its_capabilities(shell: Shell) -> None:
     folder = shell.skill("notes", body="```bash\ngit log\n```\n")
-    assert shell("skill", "scan", "notes").ok().out == f"✓ notes  pass  {folder}\n  processes: git\n"
+    assert shell("skill", "scan", "notes").ok().out == f"✓ notes  pass  {folder}\n  commands: git\n"
 
 
 def test_a_finding_has_a_place_an_excerpt_and_a_hint(shell: Shell) -> None:

@@ -12,6 +12,7 @@ from install.builders import prepared
 from metier.errors import ConfigError, SkillNotFoundError
 from metier.install.lock.lock_file import Lock, LockEntry, Origin, parse_lock, render_lock
 from metier.install.targets.scope import InstallMode
+from metier.spec import Capabilities
 
 
 def locked(name: str = "pdf", **changes: object) -> LockEntry:
@@ -37,6 +38,21 @@ def test_a_lock_says_all_that_a_restore_needs() -> None:
         assert part in text
 
 
+def test_the_list_of_capabilities_is_in_a_lock_of_version_2() -> None:
+    listed = Capabilities(hosts=("(computed)", "api.example.com"), commands=("git",))
+    before = lock(locked(capabilities=listed), locked("text-only", capabilities=Capabilities()), locked("unscanned"))
+    text = render_lock(before)
+    assert "\nversion = 2\n" in text
+    assert '[skills.pdf.capabilities]\nhosts = ["(computed)", "api.example.com"]\ncommands = ["git"]\n' in text
+    after = parse_lock(text, file="metier.lock")
+    assert after == before
+    assert [entry.capabilities for entry in after] == [listed, Capabilities(), None]
+
+
+def test_a_lock_without_a_list_is_written_as_before() -> None:
+    assert "\nversion = 1\n" in render_lock(lock(locked()))
+
+
 words = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
@@ -50,7 +66,10 @@ def test_a_lock_that_is_read_back_is_the_same(url: str, ref: str, asked: str, pi
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("version = 1", "version = 2"), "version 2"),
+        (("version = 1", "version = 3"), "version 3"),
+        (("[skills.pdf.files]", "[skills.pdf.capabilities]\nhosts = 'x'\n[skills.pdf.files]"), "not a list of names"),
+        (("[skills.pdf.files]", '[skills.pdf.capabilities]\nhosts = ["a\\u001b"]\n[skills.pdf.files]'), "not a list of names"),
+        (("[skills.pdf.files]", "[skills.pdf.capabilities]\ngrants = ['x']\n[skills.pdf.files]"), "not a table of hosts"),
         (("version = 1", ""), "version None"),
         (("[skills.pdf]", "[skills.pdf"), "not a lock"),
         (("[skills.pdf]", '[skills."../pdf"]'), "is not a skill"),

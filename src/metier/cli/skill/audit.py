@@ -14,16 +14,17 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import ScannedSkill, scan_folder
-from metier.runtime import Usage
+from metier.runtime import CapabilityList, Usage
 from metier.scan import ScanVerdict
+from metier.spec import Capabilities
 from metier.values import dataclass
+
+from .install_common import enumerated
+from .scan import capability_row
 
 __all__ = ["audit"]
 
-_KINDS = ("network", "secrets", "writes", "processes", "reads")
-"""The capabilities, those with the widest reach first."""
 _SIGNS = {ScanVerdict.PASS: ("✓", "green"), ScanVerdict.REVIEW: ("?", "yellow"), ScanVerdict.BLOCK: ("✗", "red")}
-_MOST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +34,22 @@ class AuditedSkill:
     usage: Usage
     last_used: str = ""
     """The last day with an activation, a read or a run; empty if there was none."""
+    limit: CapabilityList | None = None
+    """The list that it is held to; None if it was not installed."""
 
     @property
-    def capabilities(self) -> dict[str, tuple[str, ...]]:
-        found = {kind: tuple(getattr(self.scanned.report.capabilities, kind)) for kind in _KINDS}
-        return {kind: values for kind, values in found.items() if values}
+    def capabilities(self) -> Capabilities:
+        return self.limit.listed if self.limit else self.scanned.report.capabilities
+
+    @property
+    def unlisted(self) -> Capabilities:
+        """What its files do now beyond the list that it is held to."""
+        return self.scanned.report.capabilities.beyond(self.limit.listed) if self.limit else Capabilities()
 
     @property
     def order(self) -> tuple[int, int, str]:
         """Those with a worse verdict and with more kinds of capabilities come first."""
-        return (-self.scanned.report.verdict.rank, -len(self.capabilities), self.scanned.name)
+        return (-self.scanned.report.verdict.rank, -len(self.capabilities.lines()), self.scanned.name)
 
 
 @command("skill", "audit")
@@ -50,9 +57,9 @@ class AuditedSkill:
 def audit(app: App, *, unused: bool) -> Result:
     """Show what each skill on this machine can do, and what it did.
 
-    The capabilities are read from its files: hosts, secrets, files outside of it, programs. What it did is from the sessions
-    of metier: activations, scripts and refusals. Nothing is run; `metier skill scan NAME --run` does that. Skills of other
-    agents' sessions are in `metier stats`.
+    An installed skill is shown with the list of its lock, to which it is held; any other with what its files do. What it did
+    is from the sessions of metier: activations, scripts and refusals. Nothing is run; `metier skill scan NAME --run` does that.
+    Skills of other agents' sessions are in `metier stats`.
     """
     skills = sorted(_audited(app), key=lambda each: each.order)
     shown = [each for each in skills if not (unused and each.last_used)]
@@ -78,6 +85,7 @@ def _audited(app: App) -> Iterator[AuditedSkill]:
                 source=str(entry.source),
                 usage=used.get(entry.name, Usage()),
                 last_used=last.get(entry.name, ""),
+                limit=app.capability_lists.find(entry.folder),
             )
 
 
@@ -88,7 +96,10 @@ def _row(each: AuditedSkill) -> dict[str, Any]:
         "folder": each.scanned.where,
         "source": each.source,
         "verdict": each.scanned.report.verdict,
-        "capabilities": {kind: list(values) for kind, values in each.capabilities.items()},
+        "capabilities": {kind: names for kind, names in capability_row(each.capabilities).items() if names},
+        "held": each.limit is not None,
+        "agreed": each.limit.is_agreed if each.limit else None,
+        "unlisted": {kind: names for kind, names in each.unlisted.row().items() if names},
         "activations": usage.activations,
         "runs": usage.runs,
         "failures": usage.failures,
@@ -102,10 +113,14 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
         sign, style = _SIGNS[each.scanned.report.verdict]
         name = terminal.paint(one_line(each.scanned.name), "bold")
         yield f"{terminal.paint(sign, style)} {name}  {terminal.paint(each.source, 'dim')}  {_deeds(each)}"
-        for kind, values in each.capabilities.items():
-            more = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
-            yield f"    {terminal.paint(f'{kind}:', 'dim')} {one_line(', '.join(values[:_MOST]))}{more}"
-        if not each.capabilities:
+        for line in each.capabilities.lines():
+            kind, _, names = one_line(line).partition(": ")
+            yield f"    {terminal.paint(f'{kind}:', 'dim')} {names}"
+        if each.unlisted:
+            yield f"    {terminal.paint('not in its list:', 'yellow')} {one_line(enumerated(each.unlisted.words()))}"
+        if each.limit and not each.limit.is_agreed:
+            yield f"    {terminal.paint('the list of its project is not agreed to; `metier skill install` shows it', 'yellow')}"
+        if not each.capabilities and not each.unlisted:
             yield f"    {terminal.paint('text only', 'dim')}"
     if not skills:
         yield "No skills to show"

@@ -21,6 +21,7 @@ from metier.values import replace
 from .install_common import (
     access_of,
     access_options,
+    capability_lines,
     chosen_edits,
     chosen_scope,
     entry_row,
@@ -34,7 +35,7 @@ from .install_common import (
     takeover_notes,
     with_packages,
 )
-from .install_prompts import InstallQuestions, with_prompts
+from .install_prompts import InstallQuestions, wider_prompt, with_prompts
 
 __all__ = ["ACCESS_OPTIONS", "install", "install_refs", "install_result"]
 
@@ -136,6 +137,7 @@ def _install_options(skills: tuple[str, ...], options: dict[str, Any]) -> Instal
         side_by_side=options["side_by_side"],
         dependencies=not options["no_deps"], frozen=options["frozen"], dry_run=options["dry_run"],
     )  # fmt: skip
+    chosen = replace(chosen, accept_wider=wider_prompt(yes=options["yes"]))
     return chosen if options["yes"] else with_prompts(chosen)
 
 
@@ -181,6 +183,7 @@ def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Resu
     def lines(terminal: Terminal) -> Iterator[str]:
         if with_steps:
             yield from step_lines(result, terminal, app.paths.user_home)
+            yield from capability_lines(result, terminal)
         yield from saved_lines(result, app.paths.user_home)
         if result.declined:
             yield terminal.paint(f"Nothing was installed{where}", "dim")

@@ -36,10 +36,12 @@ from metier.values import replace
 __all__ = [
     "access_of",
     "access_options",
+    "capability_lines",
     "chosen_edits",
     "chosen_scope",
     "chosen_stores",
     "entry_row",
+    "enumerated",
     "explain_not_installed",
     "fetch_progress",
     "grouped_stores",
@@ -57,6 +59,8 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MOST_TAKEOVERS = 5
+_MOST_LISTED, _MOST_SHOWN, _MOST_NAMED = 5, 6, 3
+_MOST_WORDS = 12
 _SIGNS = {
     Verb.INSTALL: ("+", "green"), Verb.UPDATE: ("~", "yellow"), Verb.LINK: ("+", "green"), Verb.COPY: ("+", "green"),
     Verb.SAVE: ("=", "cyan"), Verb.REMOVE: ("-", "red"), Verb.UNLINK: ("-", "red"), Verb.KEEP: (" ", "dim"),
@@ -136,6 +140,7 @@ def entry_row(entry: LockEntry, store: SkillStore) -> dict[str, Any]:
         "url": origin.url, "path": origin.path, "ref": origin.ref, "commit": origin.commit, "version": entry.version,
         "digest": entry.digest, "targets": list(entry.targets), "mode": entry.mode, "pinned": entry.pinned,
         "installed": entry.installed, "asked": entry.asked, "dependencies": list(entry.dependencies),
+        "capabilities": entry.capabilities.row() if entry.capabilities is not None else None,
     }  # fmt: skip
 
 
@@ -161,6 +166,22 @@ def step_lines(result: InstallResult, terminal: Terminal, home: str) -> Iterator
         note = f"  ({step.note})" if step.note and step.note not in where else ""
         name = terminal.paint(one_line(step.name), "bold")
         yield f"{terminal.paint(sign, style)} {step.verb:<8} {name}  {one_line(where + note)}"
+
+
+def capability_lines(result: InstallResult, terminal: Terminal) -> Iterator[str]:
+    """Yields what each new or changed skill can do: at most four lines, and one for each if there are many skills."""
+    names = dict.fromkeys((*result.changed, *result.agreed))
+    listed = [(name, entry.capabilities) for name in names if (entry := result.lock.get(name)) and entry.capabilities]
+    is_short = len(listed) > _MOST_LISTED
+    for name, capabilities in listed:
+        lines = capabilities.lines(_MOST_NAMED if is_short else _MOST_SHOWN)
+        for line in ["; ".join(lines)] if is_short else lines:
+            yield f"  {terminal.paint(one_line(name), 'bold')} {terminal.paint(one_line(line), 'dim')}"
+
+
+def enumerated(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else ""
+    return ", ".join(words[:_MOST_WORDS]) + more
 
 
 def project_phrase(app: App, *scopes: InstallScope) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 
@@ -27,12 +27,12 @@ from metier.install import (
     StepReason,
     VersionAction,
 )
-from metier.spec import is_name
+from metier.spec import Capabilities, is_name
 from metier.values import dataclass, field, replace
 
-from .install_common import pause_progress, step_lines, takeover_notes
+from .install_common import capability_lines, enumerated, pause_progress, step_lines, takeover_notes
 
-__all__ = ["InstallQuestions", "with_prompts"]
+__all__ = ["InstallQuestions", "wider_prompt", "with_prompts"]
 
 _PROJECT_MARKS = (".git", ".hg", ".jj", ".metier", ".agents", ".claude", "metier.lock")
 _TITLE_WIDTH = 100
@@ -51,6 +51,13 @@ def with_prompts(options: InstallOptions) -> InstallOptions:
         return options
     return replace(options, choose=choose, complete=complete, approve=approve, accept_new=accept_new,
                    resolve_conflict=resolve_conflict, resolve_version=resolve_version)  # fmt: skip
+
+
+def wider_prompt(*, yes: bool) -> Callable[[str, Capabilities], bool] | None:
+    """Returns the question about a new version that wants more; with `yes` the answer, without a terminal nothing."""
+    if yes:
+        return lambda _name, _wider: True
+    return accept_wider if can_ask() else None
 
 
 @dataclass(kw_only=True)
@@ -109,7 +116,8 @@ class InstallQuestions:
         if not (self._asked or self.always_confirm):
             return True
         with pause_progress():
-            for line in step_lines(plan, Terminal.of(sys.stderr), self.app.paths.user_home):
+            terminal = Terminal.of(sys.stderr)
+            for line in (*step_lines(plan, terminal, self.app.paths.user_home), *capability_lines(plan, terminal)):
                 click.echo(line, err=True)
             for note in takeover_notes(self.app, plan):
                 click.echo(note, err=True)
@@ -153,6 +161,12 @@ def approve(skills: Sequence[PreparedSkill]) -> bool:
                 for line in report_lines(skill.name, skill.entry.asked, skill.scanned, terminal):
                     click.echo(line, err=True)
         return ask_yes_no("Install anyway?", default=False)
+
+
+def accept_wider(name: str, wider: Capabilities) -> bool:
+    with pause_progress():
+        click.echo(one_line(f"{name} wants more than its installed version; new: {enumerated(wider.words())}"), err=True)
+        return ask_yes_no("Install the new version?", default=False)
 
 
 def accept_new(refusal: RefusedError) -> bool:

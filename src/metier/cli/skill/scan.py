@@ -34,12 +34,13 @@ from metier.scan import (
     read_advisories,
     read_waivers,
 )
+from metier.spec import Capabilities
 from metier.values import replace
 
 from .behaviour_lines import behaviour_lines, behaviour_row
 from .explain import PAGES
 
-__all__ = ["report_lines", "scan", "scan_row"]
+__all__ = ["capability_row", "report_lines", "scan", "scan_row"]
 
 _SIGNS = {ScanVerdict.PASS: ("✓", "green"), ScanVerdict.REVIEW: ("?", "yellow"), ScanVerdict.BLOCK: ("✗", "red")}
 _LIMITS = {"block": ScanVerdict.BLOCK.rank, "review": ScanVerdict.REVIEW.rank, "never": ScanVerdict.BLOCK.rank + 1}
@@ -206,6 +207,11 @@ _PROPERTIES = {
 }
 
 
+def capability_row(capabilities: Capabilities) -> dict[str, list[str]]:
+    """Returns the JSON of a list. `network` and `secrets` are the earlier names of `hosts` and `variables`."""
+    return {**capabilities.row(), "network": list(capabilities.hosts), "secrets": list(capabilities.variables)}
+
+
 def scan_row(one: ScannedSkill, seen: BehaviourReport | None = None) -> dict[str, Any]:
     """Returns the JSON of one report."""
     report = one.report
@@ -215,7 +221,7 @@ def scan_row(one: ScannedSkill, seen: BehaviourReport | None = None) -> dict[str
         "verdict": report.verdict,
         "reach": report.reach,
         "files": report.files,
-        "capabilities": {name: list(getattr(report.capabilities, name)) for name in report.capabilities.__slots__},
+        "capabilities": capability_row(report.capabilities),
         "findings": [_finding_row(finding) for finding in report.findings],
         "judge": _judge_row(report, report.opinion) if report.opinion else None,
         "behaviour": behaviour_row(seen) if seen else None,

@@ -40,6 +40,7 @@ from metier.spec import (
     EXTENSION_KEYS,
     EXTENSION_SPELLINGS,
     SKILL_FILE,
+    Capabilities,
     FileEntry,
     Files,
     Manifest,
@@ -184,6 +185,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
     manifest = entry.manifest
     needed = _needed(app, held, entry)
     missing = missing_for(app, manifest, read_references(manifest, body), {one.name for one in app.catalog.entries})
+    capabilities = _capabilities(app, held, entry, origin)
     tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
         **entry_row(entry),
@@ -200,6 +202,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         "tokens": tokens,
         "installed_from": origin,
         "packages": packages,
+        "capabilities": capabilities.row() if capabilities is not None else None,
         "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
     }
 
@@ -214,6 +217,7 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         advice = [("missing", reason) for reason in missing]
         facts = (
             *_facts(manifest, tokens),
+            *_capability_facts(capabilities, is_held=bool(origin and origin["capabilities"] is not None)),
             *_variable_facts(entry.name, needed),
             *advice,
             *_origin_facts(origin),
@@ -226,6 +230,21 @@ def skill_page(app: App, entry: Entry, *, with_files: bool, where: str = "") -> 
         yield from _file_lines(files, with_all=with_files, terminal=terminal)
 
     return Result(data=data, lines=lines)
+
+
+def _capabilities(app: App, files: Files, entry: Entry, origin: dict[str, Any] | None) -> Capabilities | None:
+    """Returns the list of its lock; without one, what its files do."""
+    if origin and origin["capabilities"] is not None:
+        return Capabilities.of(origin["capabilities"])
+    if entry.state is State.SKIPPED or entry.source is Source.MCP:
+        return None
+    scanned = app.installation.scan(files, folder=entry.folder.rpartition("/")[2])
+    return scanned.capabilities if scanned else None
+
+
+def _capability_facts(capabilities: Capabilities | None, *, is_held: bool) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(capabilities.lines() if capabilities else ()):
+        yield ("held to" if is_held else "can") if number == 0 else "", line
 
 
 def _packages(app: App, entry: Entry) -> list[dict[str, Any]]:
@@ -374,5 +393,6 @@ def _extensions(manifest: Manifest) -> dict[str, Any]:
         "dependencies": list(extensions.dependencies),
         "network": list(extensions.network),
         "env": list(extensions.env),
+        "capabilities": extensions.capabilities.row() if extensions.capabilities is not None else None,
         "parameters": [{slot: getattr(parameter, slot) for slot in parameter.__slots__} for parameter in extensions.parameters],
     }

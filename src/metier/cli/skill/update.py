@@ -20,6 +20,7 @@ from .install_common import (
     access_of,
     access_options,
     chosen_scope,
+    enumerated,
     explain_not_installed,
     fetch_progress,
     prepare_after,
@@ -31,6 +32,7 @@ from .install_common import (
     takeover_notes,
     with_packages,
 )
+from .install_prompts import wider_prompt
 
 __all__ = ["update"]
 
@@ -76,7 +78,7 @@ def update(
         if dry_run:
             raise UsageError("--abort and --dry-run cannot be combined", hint="`metier skill update` lists the conflicts")
         return _abort(app, names, scope)
-    options = InstallOptions(edits=edits, unsafe=unsafe, dry_run=dry_run)
+    options = InstallOptions(edits=edits, unsafe=unsafe, dry_run=dry_run, accept_wider=wider_prompt(yes=yes))
     with explain_not_installed(app, names), fetch_progress() as progress:
         updated = app.update(*names, project=scope, options=options, access=access_of(app, **access), progress=progress)
     shown = _result(app, updated, dry_run=dry_run)
@@ -144,6 +146,7 @@ def _row(store: SkillStore, update: SkillUpdate) -> dict[str, Any]:
         "from": {"commit": old.origin.commit, "version": old.version, "digest": old.digest},
         "to": {"commit": new.origin.commit, "version": new.version, "digest": new.digest},
         "changed": list(update.changed), "edited": list(update.edited), "permissions": list(update.permissions),
+        "new_capabilities": {kind: names for kind, names in update.wider.row().items() if names},
         "merged": list(update.merged), "conflicts": [{"path": one.path, "reason": one.reason} for one in update.conflicts],
         "resolved": update.resolved, "versions": update.versions, "diff": update.diff, "held": update.held,
     }  # fmt: skip
@@ -159,6 +162,8 @@ def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
         return
     named = f"{name} {one_line(update.versions)}" if update.versions else name
     yield f"{named}: {', '.join(map(one_line, update.changed))}"
+    if update.wider:
+        yield f"  {terminal.paint('!', 'yellow')} new: {one_line(enumerated(update.wider.words()))}"
     for permission in update.permissions:
         yield f"  {terminal.paint('!', 'yellow')} {one_line(permission)}"
     diff = update.diff.split("\n")

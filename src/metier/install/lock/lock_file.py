@@ -16,14 +16,16 @@ from typing import Any
 from metier.errors import ConfigError, SkillNotFoundError
 from metier.hosts import HOSTS
 from metier.install.targets.scope import InstallMode
-from metier.spec import is_name, is_version, resource_path
+from metier.spec import CAPABILITY_KINDS, Capabilities, clean_capability, is_name, is_version, resource_path
 from metier.values import dataclass, field, replace
 
 from .locked_packages import LockedPackages, parse_packages, render_packages
 
 __all__ = ["Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
 
-_VERSION = 1
+_VERSION = 2
+_FIRST_VERSION = 1
+"""Without capabilities. It is still read, and written if no skill has any list."""
 _AGAIN = "restore the file from version control, or delete it and install again"
 _HEAD = "# Written by metier; `metier skill install` restores it, `metier skill verify` checks it.\n"
 _KINDS = frozenset({"git", "http", "well-known", "registry", "oci", "path", "archive"})
@@ -83,6 +85,8 @@ class LockEntry:
     """The time of the installation, as UTC in ISO 8601."""
     packages: tuple[LockedPackages, ...] = ()
     """The packages of its scripts, once they were prepared."""
+    capabilities: Capabilities | None = None
+    """What the skill may do without a further question about the list; None in a lock of version 1, or without a scan."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -147,7 +151,8 @@ class Lock:
 
 
 def render_lock(lock: Lock) -> str:
-    return "\n".join([_HEAD + f"version = {_VERSION}\n", *map(_render, lock)])
+    version = _VERSION if any(entry.capabilities is not None for entry in lock) else _FIRST_VERSION
+    return "\n".join([_HEAD + f"version = {version}\n", *map(_render, lock)])
 
 
 def parse_lock(text: str, *, file: str) -> Lock:
@@ -164,10 +169,14 @@ def parse_lock(text: str, *, file: str) -> Lock:
         message = re.sub(r" [(]at [^)]*[)]", "", str(error))
         raise ConfigError(f"not a lock: {message}", file=file, line=int(place[1]) if place else None, hint=_AGAIN) from error
     version = document.get("version")
-    if version != _VERSION:
+    if version not in (_FIRST_VERSION, _VERSION):
         newer = isinstance(version, int) and version > _VERSION
         hint = "update metier" if newer else _AGAIN
-        raise ConfigError(f"the lock has version {version!r}; this metier reads version {_VERSION}", file=file, hint=hint)
+        raise ConfigError(
+            f"the lock has version {version!r}; this metier reads versions {_FIRST_VERSION} and {_VERSION}",
+            file=file,
+            hint=hint,
+        )
     skills = document.get("skills", {})
     if not isinstance(skills, dict):
         raise _bad("skills is not a table", file)
@@ -186,6 +195,9 @@ def _render(entry: LockEntry) -> str:
     lines = [f"[skills.{_key(entry.name)}]", *(f"{key} = {_value(value)}" for key, value in rows.items() if value)]
     lines += ["", f"[skills.{_key(entry.name)}.files]"]
     lines += [f"{_value(path)} = {_value(' '.join(entry.files[path]))}" for path in sorted(entry.files, key=str.encode)]
+    if entry.capabilities is not None:
+        listed = ((kind, names) for kind, names in entry.capabilities.row().items() if names)
+        lines += ["", f"[skills.{_key(entry.name)}.capabilities]", *(f"{kind} = {_value(names)}" for kind, names in listed)]
     lines += render_packages(_key(entry.name), entry.packages, _value)
     return "\n".join(lines) + "\n"
 
@@ -229,6 +241,7 @@ def _read(name: str, table: Any, file: str) -> LockEntry:  # Any: what TOML hold
         called=text("called"), version=text("version"), targets=targets, mode=InstallMode(text("mode") or InstallMode.LINK),
         pinned=table.get("pinned") is True, dependencies=words("dependencies"), installed=text("installed"),
         packages=_packages(name, table.get("packages", {}), file),
+        capabilities=_capabilities(name, table.get("capabilities"), file),
     )  # fmt: skip
 
 
@@ -249,6 +262,20 @@ def _packages(name: str, tables: object, file: str) -> tuple[LockedPackages, ...
         return parse_packages(tables)
     except ValueError as error:
         raise _bad(f"skills.{name}.packages {error}", file) from None
+
+
+def _capabilities(name: str, table: object, file: str) -> Capabilities | None:
+    if table is None:
+        return None
+    if not isinstance(table, dict) or not table.keys() <= CAPABILITY_KINDS.keys():
+        raise _bad(f"skills.{name}.capabilities is not a table of {', '.join(CAPABILITY_KINDS)}", file)
+    for kind, names in table.items():
+        # They are shown to the user, so they hold nothing that a terminal would act on.
+        if not isinstance(names, list) or not all(
+            isinstance(one, str) and one and clean_capability(one) == one for one in names
+        ):
+            raise _bad(f"skills.{name}.capabilities.{kind} is not a list of names", file)
+    return Capabilities.of(table)
 
 
 def _bad(message: str, file: str) -> ConfigError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from metier.scan import Confidence, Finding, ScanReport, ScanVerdict
+from metier.spec import EVERYDAY_COMMANDS, Capabilities, package_name
 from metier.values import dataclass, field, replace
 
 __all__ = ["BehaviourOutcome", "BehaviourReport", "SentSecret", "with_behaviour"]
@@ -78,7 +79,11 @@ def with_behaviour(report: ScanReport, seen: BehaviourReport) -> ScanReport:
             finding = replace(finding, confidence=finding.confidence.lowered())
         adjusted.append(finding)
     findings = sorted([*adjusted, *seen.findings], key=lambda finding: finding.order)
-    return replace(report, findings=tuple(findings))
+    done = Capabilities.of({
+        "hosts": seen.hosts, "processes": (each for each in seen.programs if each not in EVERYDAY_COMMANDS),
+        "reads": seen.reads, "writes": seen.writes, "packages": map(package_name, seen.packages),
+    })  # fmt: skip
+    return replace(report, findings=tuple(findings), capabilities=report.capabilities | done, used=report.used | done)
 
 
 _RUNNABLE = frozenset(

@@ -57,6 +57,8 @@ class ToolRequest:
     """The same thing under other names: a script is `Script(scripts/a.py)` and `Bash(python3 scripts/a.py)`."""
     details: tuple[str, ...] = ()
     """More lines for the user to read, such as the packages that would be fetched."""
+    packages: tuple[str, ...] = ()
+    """The names of the packages that the skill declares."""
 
     def __str__(self) -> str:
         return f"{self.tool}({self.argument})" if self.argument else self.tool
@@ -77,6 +79,11 @@ class ToolPattern:
             )
         argument = match["argument"]
         return cls(match["tool"], argument.strip() if argument is not None else None)
+
+    @property
+    def is_specific(self) -> bool:
+        """Returns False for a pattern that covers every use of its tool."""
+        return self.argument not in _EVERYTHING and "*" not in self.tool
 
     def __str__(self) -> str:
         return self.tool if self.argument is None else f"{self.tool}({self.argument})"

@@ -11,7 +11,8 @@ call; the user grants them. For tools that a host runs, the result is allow, ask
 The general tools of metier (a command, a file of the workspace) are confined: sandbox, no network, writes only to a layer that
 the user takes over or not. For them `allowed-tools` of an active skill is a grant: what it covers runs without a question.
 
-For a skill on another server only approvals of its current version count.
+For a skill on another server only approvals of its current version count. A skill that was installed is held to the list of its
+capabilities: what goes beyond the list is asked, whatever the defaults are (`capability_limits`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from enum import StrEnum
 
 from metier.errors import RefusedError, UsageError
 from metier.runtime.async_bridge import wait_for
-from metier.spec import Manifest, Toolset
+from metier.spec import Capabilities, Manifest, Toolset
 from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
+from .capability_limits import CapabilityList, beyond_list
 from .grants import NETWORK, SECRET
 from .patterns import PathContext, ToolPattern, ToolRequest, Which, literal_pattern, part_requests, tool_request
 from .tool_names import ToolKind, is_reader, kind_of_tool
@@ -119,6 +121,8 @@ class PolicyDecision:
     """The pattern, setting or approval that decided."""
     argv: tuple[str, ...] = ()
     """For an allowed command: its words, without a shell, with the path of the program if a trusted PATH is known."""
+    is_named: bool = False
+    """The user allowed this by name, not by a default."""
 
     def __bool__(self) -> bool:
         raise TypeError("use PolicyDecision.verdict")
@@ -135,10 +139,14 @@ class Requester:
     bundled: bool = False
     origin: str = ""
     """The owner, if it is on another server."""
+    limit: CapabilityList | None = None
+    """The list of an installed skill; None for any other."""
 
     @classmethod
-    def of(cls, manifest: Manifest, digest: Callable[[], str], *, bundled: bool = False) -> Requester:
-        return cls(name=manifest.name, tools=manifest.allowed_tools, digest=digest, bundled=bundled)
+    def of(
+        cls, manifest: Manifest, digest: Callable[[], str], *, bundled: bool = False, limit: CapabilityList | None = None
+    ) -> Requester:
+        return cls(name=manifest.name, tools=manifest.allowed_tools, digest=digest, bundled=bundled, limit=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +195,15 @@ class Permissions:
         return any(pattern.forbids(request, context=self.context) for pattern in self.policy.deny)
 
     def decide(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision:
+        decision = self._decide(request, skill)
+        limit = skill.limit if skill is not None else None
+        if limit is None or decision.verdict is PolicyVerdict.DENY or decision.is_named:
+            return decision
+        if not beyond_list(request, limit.listed if limit.is_agreed else Capabilities(), self.context):
+            return decision
+        return PolicyDecision(verdict=PolicyVerdict.ASK, rule=limit.rule)
+
+    def _decide(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision:
         for pattern in self.policy.deny:
             if pattern.forbids(request, context=self.context):
                 return PolicyDecision(verdict=PolicyVerdict.DENY, rule=f"policy.deny: {pattern}")
@@ -206,7 +223,10 @@ class Permissions:
             return PolicyDecision(verdict=PolicyVerdict.ASK, rule="no active skill requests it")
         for pattern in self.policy.allow:
             if self._grants(pattern, request):
-                return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._argv(request))
+                return PolicyDecision(
+                    verdict=PolicyVerdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._argv(request),
+                    is_named=pattern.is_specific,
+                )  # fmt: skip
         approved = self._approved(request, skill)
         return approved if approved is not None else self._default(request, skill)
 
@@ -218,7 +238,10 @@ class Permissions:
         for name, patterns in (("allowed-tools", tools), ("policy.allow", self.policy.allow)):
             granting = self._granting(request, patterns)
             if granting:
-                return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"{name}: {' '.join(map(str, granting))}")
+                return PolicyDecision(
+                    verdict=PolicyVerdict.ALLOW, rule=f"{name}: {' '.join(map(str, granting))}",
+                    is_named=name == "policy.allow" and all(pattern.is_specific for pattern in granting),
+                )  # fmt: skip
         approved = self._approved(request, skill)
         return approved if approved is not None else PolicyDecision(verdict=verdict, rule=f"{setting}: {verdict}")
 
@@ -296,7 +319,7 @@ class Permissions:
         for approval in approvals if digest else ():
             if approval.digest == digest and self._grants(ToolPattern.parse(approval.pattern), request):
                 return PolicyDecision(
-                    verdict=PolicyVerdict.ALLOW, rule=f"approved: {approval.pattern}", argv=self._argv(request)
+                    verdict=PolicyVerdict.ALLOW, rule=f"approved: {approval.pattern}", argv=self._argv(request), is_named=True
                 )
         return None
 

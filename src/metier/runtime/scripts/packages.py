@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Protocol
 from metier.errors import RefusedError, UnavailableError
 from metier.runtime.policy.patterns import ToolRequest
 from metier.runtime.policy.permissions import PACKAGES, PolicyVerdict
-from metier.spec import DeclaredPackages, PackageEcosystem, Skill, declared_packages, packages_of_script, script_files
+from metier.spec import (
+    DeclaredPackages,
+    PackageEcosystem,
+    Skill,
+    declared_packages,
+    package_name,
+    packages_of_script,
+    script_files,
+)
 from metier.values import dataclass
 
 if TYPE_CHECKING:
@@ -79,7 +87,10 @@ def mount_packages(
         return found
     plan = provider.plan(folder, declared)
     try:
-        permissions.authorise(ToolRequest(tool=PACKAGES, argument=plan.digest, details=plan.packages), requester)
+        wanted = tuple(map(package_name, declared.requirements))
+        permissions.authorise(
+            ToolRequest(tool=PACKAGES, argument=plan.digest, details=plan.packages, packages=wanted), requester
+        )
     except RefusedError as refused:
         names = ", ".join(declared.requirements[:5])
         reason = str(refused).rpartition(": ")[2] if str(refused).endswith("refused") else str(refused)

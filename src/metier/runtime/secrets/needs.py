@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from metier.errors import MetierError
 from metier.runtime.scripts.script import script_paths
-from metier.spec import Skill
+from metier.spec import Skill, read_variables
 from metier.values import dataclass
 
 from .names import is_secret_name
@@ -18,13 +17,6 @@ __all__ = ["NeededVariable", "needed_variables"]
 
 _LARGEST = 256 * 1024
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_READS = re.compile(
-    rf"""(?x) \b(?:os\.)?environ(?:\.(?:get|pop|setdefault)\(|\[)\s*["']({_NAME})["'] | \bgetenv\(\s*["']({_NAME})["']
-    | \bprocess\.env(?:\.({_NAME})|\[\s*["']({_NAME})["']) | \b(?:Bun|Deno)\.env(?:\.get\(\s*["']({_NAME})["']|\.({_NAME}))
-    | \bENV(?:\.fetch\(|\[)\s*["']({_NAME})["']"""
-)
-_SHELL_READ = re.compile(rf"\$(?:\{{({_NAME})|({_NAME}))")
-_SHELL_SET = re.compile(rf"(?m)^\s*(?:export\s+|local\s+|readonly\s+|declare\s+)?({_NAME})=|\bread\s+(?:-\w+\s+)*({_NAME})\b")
 _PROSE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _OTHER_AGENTS = ("openclaw", "clawdbot", "moltbot", "clawdis")
 
@@ -66,15 +58,5 @@ def _read(skill: Skill) -> Iterator[tuple[str, str]]:
             text = skill.resource(path, limit=_LARGEST).decode("utf-8", "replace")
         except MetierError:
             continue
-        yield from ((name, path) for name in _variables_in(text, path.endswith((".sh", ".bash")) or text.startswith("#!/bin/")))
-
-
-@lru_cache(maxsize=128)
-def _variables_in(text: str, is_shell: bool) -> tuple[str, ...]:
-    found = [next(filter(None, match.groups())) for match in _READS.finditer(text)]
-    if is_shell:
-        own = {name for match in _SHELL_SET.finditer(text) for name in match.groups() if name}
-        # ${X:-} in an assignment to X itself reads the caller's X.
-        found += [name for match in _SHELL_READ.finditer(text) for name in match.groups() if name and name not in own]
-        found += re.findall(rf"\b({_NAME})=\"?\$\{{\1", text)
-    return tuple(dict.fromkeys(name for name in found if is_secret_name(name)))
+        is_shell = path.endswith((".sh", ".bash")) or text.startswith("#!/bin/")
+        yield from ((name, path) for name in read_variables(text, is_shell=is_shell) if is_secret_name(name))

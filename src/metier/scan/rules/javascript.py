@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from metier.lazy import lazy_pattern
+from metier.scan.capabilities import note_computed, note_javascript_call
 from metier.scan.collector import FindingCollector
-from metier.scan.data.hosts import urls_in
 from metier.scan.data.secrets import secret_place
 from metier.scan.readers.javascript import JavaScriptSource, JavaScriptToken, read_script
 from metier.scan.readers.javascript_flow import READS, RUNS, SENDS, note_steps
@@ -74,20 +74,23 @@ def _call(
 ) -> None:
     last = name.rpartition(".")[2]
     if last in RUNS and (name.startswith(("child_process", "cp.", "require", "exec", "spawn", "fork")) or "." not in name):
-        _starts(at, arguments, script, inner)
+        _starts(at, arguments, script, collector, inner)
     elif name in _EXECUTES and arguments:
         _executes(name, at, arguments, script, collector)
     elif READS.search(name) or _WRITES.search(name):
         _file(name, at, arguments, script, collector)
     if SENDS.match(name):
-        for url in urls_in(script.strings(arguments)):
-            if not url.is_placeholder:
-                collector.add_capability("network", url.host)
+        note_javascript_call(arguments, script, collector)
 
 
-def _starts(at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, inner: Callable[[SkillText], None]) -> None:
+def _starts(
+    at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector,
+    inner: Callable[[SkillText], None],
+) -> None:  # fmt: skip
     command = script.strings(arguments)
-    if command.strip():
+    if not command.strip():
+        note_computed("processes", script.text, collector)
+    else:
         text = script.text
         inner(text.within(TextKind.SHELL, _INTERPOLATED.sub("$VALUE", command), line=text.position(at)[0]))
 

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 
 from metier.lazy import lazy_pattern
+from metier.scan.capabilities import note_computed, note_python_call
 from metier.scan.collector import FindingCollector
-from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
+from metier.scan.data.hosts import HostReputation, reputation_of
 from metier.scan.data.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.patterns import words
 from metier.scan.readers.python import PythonModule, read_module
@@ -44,6 +45,7 @@ _HIDDEN_NAMES = words(
     "os subprocess socket base64 urllib urllib.request requests ctypes marshal zlib exec eval system popen urlopen b64decode "
     "check_output Popen __import__ compile"
 )
+_CONNECTS = lazy_pattern(r"\.(?:connect|connect_ex|create_connection|open_connection|HTTPS?Connection|SMTP|SMTP_SSL|FTP)$")
 _LISTS = words("walk rglob glob iglob iterdir listdir scandir")
 _WALLET = lazy_pattern(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
 _SPIES = lazy_pattern(
@@ -155,6 +157,7 @@ def _starts(node: ast.Call, module: PythonModule) -> None:
     if not command:
         if node.args and FETCHES.match(_first_call(node.args[0], module)):
             module.flag("SK505", "runs code from the network", node)
+        note_computed("processes", module.text, module.collector)
         return
     line = module.text.first + getattr(node, "lineno", 1) - 1
     kind = TextKind.SHELL
@@ -289,11 +292,8 @@ def _capability(node: ast.Call, name: str, module: PythonModule) -> None:
         variable = module.string(node.args[0])
         if SECRET_NAME.search(variable):
             module.collector.add_capability("secrets", variable)
-    if FETCHES.match(name) or SENDS.match(name):
-        for argument in (*node.args[:3], *(one.value for one in node.keywords if one.arg in ("url", "host"))):
-            for url in urls_in(module.string(argument)):
-                if not url.is_placeholder or reputation_of(url, module.collector.purpose) is HostReputation.ANONYMOUS:
-                    module.collector.add_capability("network", url.host)
+    if FETCHES.match(name) or SENDS.match(name) or _CONNECTS.search(name):
+        note_python_call(node, module)
 
 
 def _flag_wipe(module: PythonModule) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import islice, pairwise
 
 from metier.lazy import lazy_pattern
+from metier.scan.capabilities import note_command
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
 from metier.scan.patterns import words
@@ -20,19 +21,7 @@ from .shell_commands import judge_command, walk
 
 __all__ = ["judge_shell"]
 
-_PROGRAM = lazy_pattern(r"[a-z][a-z0-9_.+-]{1,30}")
 _DATA_OPTIONS = words("-F --form -d --data --data-binary --data-raw --data-urlencode")
-_BUILTINS = words(
-    "echo cd export set local return exit shift read printf test true false pwd source eval trap wait declare readonly unset"
-    " break continue alias type let"
-)
-_COMMON = words(
-    "git npm npx pnpm yarn bun node deno pip pip3 uv uvx python python3 docker docker-compose podman kubectl helm terraform"
-    " aws gcloud az gh curl wget ssh scp rsync make cmake cargo go rustc java mvn gradle ffmpeg pandoc convert magick jq yq"
-    " sed awk grep rg find tar zip unzip openssl gpg brew apt apt-get yum dnf apk systemctl crontab psql mysql sqlite3"
-    " redis-cli mongosh playwright pytest ruff claude codex gemini ollama vercel netlify wrangler flyctl heroku supabase"
-    " stripe osascript open powershell pwsh nmap nc"
-)
 _KEY_SENT = lazy_pattern(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
 _ORDINARY_HEADER = lazy_pattern(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)
 # The work of `ssh-copy-id` by hand: the key comes through the pipe.
@@ -52,7 +41,7 @@ def judge_shell(text: SkillText, collector: FindingCollector, inner: Callable[[S
         for command in walk(pipeline):
             judge_command(command, pipeline, text, collector)
             downloads.judge(command, text, collector)
-            _capabilities(command, text, collector)
+            note_command(command, text, collector)
             _handed_code(command, text, inner)
             if command.name in ("curl", "wget", "http", "xh"):
                 _flag_upload(command, pipeline, text, collector)
@@ -168,13 +157,3 @@ def _language(interpreter: str) -> TextKind | None:
     if interpreter in ("node", "bun", "deno"):
         return TextKind.JAVASCRIPT
     return None if interpreter in ("php", "ruby", "perl") else TextKind.SHELL
-
-
-def _capabilities(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
-    name = command.name
-    if name in _COMMON or (not text.is_in_document and _PROGRAM.fullmatch(name) and name not in _BUILTINS):
-        collector.add_capability("processes", name)
-    if "://" in command.everything() and name not in ("echo", "printf"):
-        for url in urls_in(command.everything()):
-            if not url.is_placeholder:
-                collector.add_capability("network", url.host)
