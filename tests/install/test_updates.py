@@ -155,7 +155,12 @@ def test_an_update_that_wants_more_is_installed_if_the_user_accepts_it(tmp_path:
     store = store_in(tmp_path)
     _install_scanned(store, _with_network("api.quarvex.net"))
     asked: list[tuple[str, Capabilities]] = []
-    options = InstallOptions(edits=Edits.MERGE, accept_wider=lambda name, wider: not asked.append((name, wider)))
+
+    def accept(name: str, wider: Capabilities) -> bool:
+        asked.append((name, wider))
+        return True
+
+    options = InstallOptions(edits=Edits.MERGE, accept_wider=accept)
     update(store, FakeFetcher(_with_network("stats.quarvex.net", commit="d" * 40)), [], options, scan=scan)
     assert asked == [("pdf", Capabilities(hosts=("stats.quarvex.net",)))]
     assert store.lock()["pdf"].capabilities == Capabilities(hosts=("stats.quarvex.net",))
