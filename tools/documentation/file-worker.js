@@ -1,18 +1,19 @@
 // Browsers refuse workers on pages that are opened from disk. There, a hidden frame runs the worker's script instead.
 if (location.protocol === "file:") {
-  window.Worker = class FrameWorker extends EventTarget {
+  // As between a page and a worker: a copy, and never in the middle of something else.
+  const deliver = (data, receive) => {
+    const copy = structuredClone(data);
+    setTimeout(() => receive(new MessageEvent("message", { data: copy })));
+  };
+
+  window.Worker = class FrameWorker {
     constructor(url) {
-      super();
       this.onmessage = this.onerror = this.onmessageerror = null;
       this.frame = document.createElement("iframe");
       this.frame.hidden = true;
       document.body.append(this.frame);
       const inside = this.frame.contentWindow;
-      inside.postMessage = (data) => {
-        const event = new MessageEvent("message", { data });
-        this.dispatchEvent(event);
-        this.onmessage?.(event);
-      };
+      inside.postMessage = (data) => deliver(data, (event) => this.onmessage?.(event));
       this.loaded = new Promise((resolve) => {
         const script = inside.document.createElement("script");
         script.src = url;
@@ -23,7 +24,7 @@ if (location.protocol === "file:") {
     }
 
     postMessage(data) {
-      this.loaded.then(() => this.frame.contentWindow.onmessage?.(new MessageEvent("message", { data })));
+      this.loaded.then(() => deliver(data, (event) => this.frame.contentWindow?.onmessage?.(event)));
     }
 
     terminate() {
