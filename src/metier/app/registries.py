@@ -10,7 +10,7 @@ from metier.values import dataclass
 
 if TYPE_CHECKING:
     from metier.config import Settings
-    from metier.install import RegistrySource
+    from metier.install import Access, ClawHubRegistry, RegistrySource
     from metier.registry import PublishOptions, PublishResult, SearchOptions, SearchResult
     from metier.registry.client import Logins, RegistryClient, SigningKeyFile
     from metier.sources import Grant, Grants
@@ -26,6 +26,8 @@ class Registries:
     settings: Settings
     environment: Mapping[str, str]
     grants: Grants
+    access: Callable[..., Access]
+    """Returns what a fetch may use; with the options of `Installation.access`."""
     ask: Callable[[Grant], bool] | None = None
     """Asks the user for a grant that a project's settings need."""
 
@@ -38,12 +40,14 @@ class Registries:
     @cached_property
     def sources(self) -> tuple[RegistrySource, ...]:
         """The sources that `ALIAS:name` may name, each with the token that the user has logged in with."""
-        from metier.install import read_sources
+        from metier.install import CLAWHUB, read_sources
         from metier.values import replace
 
         settings = self.settings
         known = read_sources(settings["skills.sources"].value, registry=settings.path("skills.registry"))
         known = (*self._of_project(known), *known)
+        if CLAWHUB.name not in {source.name for source in known}:
+            known = (*known, CLAWHUB)
         tokens = {source.name: self.logins.token(source.url) for source in known if not source.auth}
         return tuple(
             replace(source, auth=f"bearer:{tokens[source.name]}") if tokens.get(source.name) else source for source in known
@@ -85,12 +89,36 @@ class Registries:
             self.grants.add(grant)
         return ""
 
+    def reader(
+        self, registry: str | None = None, *, offline: bool = False, insecure: bool = False
+    ) -> RegistryClient | ClawHubRegistry:
+        """Returns a client that can search and list versions, of the registry with that name or URL."""
+        found = self._clawhub(registry, offline=offline, insecure=insecure)
+        return found or self.client(registry, offline=offline, insecure=insecure)
+
+    def _clawhub(self, registry: str | None, **options: bool) -> ClawHubRegistry | None:
+        from metier.install import ClawHubRegistry, SourceKind
+
+        source = self._named(registry)
+        if source is None or source.kind is not SourceKind.CLAWHUB:
+            return None
+        return ClawHubRegistry(source=source, access=self.access(**options))
+
+    def _named(self, registry: str | None) -> RegistrySource | None:
+        return next((one for one in self.sources if one.name == (registry or "r9s")), None)
+
     def client(self, registry: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
         """Returns a client of the registry with that name or URL; by default of the user's own."""
-        from metier.errors import ConfigError
+        from metier.errors import ConfigError, UsageError
+        from metier.install import SourceKind
         from metier.registry.client import RegistryClient, ResponseCache, registry_url
 
-        source = next((one for one in self.sources if one.name == (registry or "r9s")), None)
+        source = self._named(registry)
+        if source and source.kind is SourceKind.CLAWHUB:
+            raise UsageError(
+                f"{source.name} is a ClawHub registry, which cannot do this",
+                hint="search, info, versions, install, update and publish work with it",
+            )
         if source is None and (registry is None or "://" not in registry):
             raise ConfigError(
                 f"unknown registry {registry!r}" if registry else "no registry is configured", file="skills.registry",
@@ -120,10 +148,17 @@ class Registries:
 
         A CI job exchanges its ID token for a publishing token if `trusted` is set, or if no token is stored.
         """
-        from metier.errors import RefusedError
-        from metier.registry import publish
+        from metier.errors import RefusedError, UsageError
+        from metier.registry import PublishOptions, publish
         from metier.registry.client import has_job_token
 
+        if clawhub := self._clawhub(registry, insecure=insecure):
+            if sign or trusted:
+                raise UsageError(
+                    f"{registry} is a ClawHub registry, which takes neither --sign nor --trusted",
+                    hint="publish without them",
+                )
+            return clawhub.publish(folder, options or PublishOptions())
         key = self.signing_key.read() if sign else None
         if sign and key is None:
             raise RefusedError(
@@ -140,4 +175,4 @@ class Registries:
         """Searches a registry for skills."""
         from metier.registry import search
 
-        return search(query, self.client(registry, offline=offline, insecure=insecure), options)
+        return search(query, self.reader(registry, offline=offline, insecure=insecure), options)

@@ -163,7 +163,10 @@ def _facts(done: PublishResult, target: str, source: str) -> Iterator[str]:
     elif receipt.visibility:
         more = "" if receipt.dry_run else f"; `metier publish {target} --public` makes it public"
         yield f"private: visible only with a token that can read {receipt.namespace}{more}"
-    yield f"page: {receipt.page or receipt.url}"
+    if done.is_pending:
+        yield f"{done.registry} checks it before others see it"
+    if page := receipt.page or receipt.url:
+        yield f"page: {page}"
     if not receipt.dry_run and "://" not in source:
         yield f"install: metier install {source}:{receipt.name}"
     if done.signed_by:
