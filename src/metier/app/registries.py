@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -48,6 +49,8 @@ class Registries:
         known = (*self._of_project(known), *known)
         if CLAWHUB.name not in {source.name for source in known}:
             known = (*known, CLAWHUB)
+        if not os.path.exists(self.paths.at("credentials.toml")):
+            return known
         tokens = {source.name: self.logins.token(source.url) for source in known if not source.auth}
         return tuple(
             replace(source, auth=f"bearer:{tokens[source.name]}") if tokens.get(source.name) else source for source in known

@@ -61,7 +61,8 @@ class SettingKey:
 
 _VERDICTS = ("allow", "ask", "deny")
 _SOURCE = {"url": SettingKind.TEXT, "auth": SettingKind.TEXT, "mirrors": SettingKind.LIST, "keys": SettingKind.LIST,
-           "signed": SettingKind.BOOLEAN, "kind": SettingKind.TEXT}  # fmt: skip
+           "signed": SettingKind.BOOLEAN, "kind": SettingKind.TEXT,
+           "signature": SettingKind.TABLE}  # fmt: skip
 _MCP_SERVER = {"command": SettingKind.TEXT, "args": SettingKind.LIST, "env": SettingKind.TABLE, "url": SettingKind.TEXT,
                "auth": SettingKind.TEXT, "enabled": SettingKind.BOOLEAN}  # fmt: skip
 _PLUGIN = {"url": SettingKind.TEXT, "ref": SettingKind.TEXT, "name": SettingKind.TEXT, "enabled": SettingKind.BOOLEAN,

@@ -38,6 +38,8 @@ class FetchedSkill:
     """The newer version that the cool-down holds back in favour of this one, and until when."""
     tags: tuple[str, str] = field(default=("", ""), compare=False)
     """The tags of the locked commit and of this one, where a repository has them."""
+    signed_by: tuple[str, ...] = field(default=(), compare=False)
+    """The signers that its source demands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, TypeGuard
 from metier.errors import ConfigError, MetierError, RefusedError, UsageError
 from metier.values import dataclass, field
 
+from .signature_policy import SignaturePolicy, read_signature_policy
+
 if TYPE_CHECKING:
     from metier.install.refs.forges import Address
 
@@ -62,6 +64,8 @@ class RegistrySource:
     """Ed25519 keys in base64; only releases signed by one of them are accepted."""
     signed: bool = False
     """Only releases signed by a key of their namespace are accepted."""
+    signature: SignaturePolicy | None = None
+    """The signers of Sigstore bundles and OMS signatures that are accepted; with None, none is needed."""
     ungranted: str = ""
     """What this source of a project asks for and the user has not allowed, as `NAME@HOST`. It is not asked before."""
     file: str = ""
@@ -216,8 +220,9 @@ def _source(name: str, value: object, where: str) -> RegistrySource:
         raise ConfigError("keys and signed are for metier's own registries", file=where, hint="remove them, or the kind")
     at, *others = (_base(one, SourceKind(kind)) for one in (url, *mirrors))
     return RegistrySource(
-        name=name, url=at, kind=SourceKind(kind), auth=auth, mirrors=tuple(others), keys=tuple(keys), signed=signed
-    )
+        name=name, url=at, kind=SourceKind(kind), auth=auth, mirrors=tuple(others), keys=tuple(keys), signed=signed,
+        signature=read_signature_policy(fields.get("signature"), name),
+    )  # fmt: skip
 
 
 def _base(url: str, kind: SourceKind) -> str:

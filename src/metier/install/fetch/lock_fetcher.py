@@ -112,7 +112,12 @@ class LockFetcher:
         return self._published(entry.digest) if self.access.cooldown else None
 
     def _judged(self, found: FetchResult) -> FetchResult:
-        return found if isinstance(found, MetierError) else self.access.judge_age(found)
+        if isinstance(found, MetierError):
+            return found
+        try:
+            return self.access.check_signatures(self.access.judge_age(found))
+        except RefusedError as error:
+            return error
 
     def _bind_headers(self, entries: Sequence[LockEntry]) -> None:
         self.access = self.access.with_headers_for([entry.origin.url for entry in entries])
