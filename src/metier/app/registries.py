@@ -143,6 +143,17 @@ class Registries:
 
         return SigningKeyFile(self.paths.at("signing.key"))
 
+    def read_signing_key(self) -> str:
+        """Raises RefusedError if the user has none."""
+        from metier.errors import RefusedError
+
+        key = self.signing_key.read()
+        if key is None:
+            raise RefusedError(
+                "no signing key", rule="no-key", hint="metier registry key new, then metier registry key register NAMESPACE"
+            )
+        return key
+
     def publish(
         self, folder: str, options: PublishOptions | None = None, *, registry: str | None = None, sign: bool = False,
         trusted: bool = False, insecure: bool = False,
@@ -151,7 +162,7 @@ class Registries:
 
         A CI job exchanges its ID token for a publishing token if `trusted` is set, or if no token is stored.
         """
-        from metier.errors import RefusedError, UsageError
+        from metier.errors import UsageError
         from metier.registry import PublishOptions, publish
         from metier.registry.client import has_job_token
 
@@ -162,11 +173,7 @@ class Registries:
                     hint="publish without them",
                 )
             return clawhub.publish(folder, options or PublishOptions())
-        key = self.signing_key.read() if sign else None
-        if sign and key is None:
-            raise RefusedError(
-                "no signing key", rule="no-key", hint="metier registry key new, then metier registry key register NAMESPACE"
-            )
+        key = self.read_signing_key() if sign else None
         client = self.client(registry, insecure=insecure)
         trusted = trusted or (not client.token and has_job_token(self.environment))
         return publish(folder, client, options, signing_key=key, trusted=trusted)

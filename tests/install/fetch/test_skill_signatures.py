@@ -14,13 +14,14 @@ from model_signing import hashing, signing
 
 from builders import write_skill
 from install.builders import installed, store_in
+from install.clawhub_site import ClawHubSite
 from install.servers import Answer, Site, site
 from install.sigstore_instance import Authority, SigstoreInstance, key_files
 from metier.archive import pack, read_contents
 from metier.errors import ConfigError, RefusedError
 from metier.install import LockCondition, verify
 from metier.install.fetch.cache import SkillCache
-from metier.install.fetch.credentials import RegistrySource, read_sources
+from metier.install.fetch.credentials import RegistrySource, SourceKind, read_sources
 from metier.install.fetch.dispatch import fetch_ref
 from metier.install.fetch.job import Access
 from metier.install.fetch.lock_fetcher import LockFetcher
@@ -289,3 +290,19 @@ def test_a_link_in_a_skill_is_not_covered(server: Site, folder: Path, tmp_path: 
     access = reaching(server, tmp_path, keys=(str(public),))
     with pytest.raises(RefusedError, match=r"again.md is a link, which no signature covers"):
         fetch_ref(parse_ref(f"{server.url}/skills/notes.zip"), access)
+
+
+def test_a_skill_of_a_clawhub_registry_must_be_signed_too(server: Site, folder: Path, tmp_path: Path) -> None:
+    private, public = key_files(tmp_path, "acme")
+    hub = ClawHubSite(server)
+    hub.add("notes", "1.0.0", listed=False)
+    source = RegistrySource(
+        name="hub", url=server.url, kind=SourceKind.CLAWHUB, signature=SignaturePolicy(source="hub", keys=(str(public),))
+    )
+    access = Access(environment={"HOME": str(tmp_path)}, folder=str(tmp_path), sources=(source,))
+    ref = parse_ref("hub:notes", aliases=("hub",))
+    with pytest.raises(RefusedError, match="it has no signature"):
+        fetch_ref(ref, access)
+    sign_with_key(folder, private)
+    hub.downloads["notes"]["1.0.0"] = pack(read_contents(DiskFiles(folder)))
+    assert fetch_ref(ref, access).skills[0].signed_by == (f"the key {public}",)

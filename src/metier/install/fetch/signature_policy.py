@@ -35,7 +35,7 @@ class SignaturePolicy:
 
     @property
     def table(self) -> str:
-        return f"[skills.sources.{self.source}.signature]"
+        return f"[skills.sources.{self.source}{'.signature' if self.keys or self.certificates or self.identities else ''}]"
 
     @property
     def key(self) -> str:

@@ -58,12 +58,14 @@ def _signer(skill: FetchedSkill, policy: SignaturePolicy, access: Access) -> str
     # Imported here: most sources demand no signature.
     from .bundle_verification import SIGNATURE_FILE, SignatureError, verify_files
 
+    if signer := skill.bundle_signers.get(policy.key):
+        return signer
     known = access.cache.recall(_key(skill.digest, policy)) if access.cache and skill.origin.kind == "oci" else None
     if known:
         return str(known.get("signer"))
     files = skill.files
     if not isinstance(files, Contents) or SIGNATURE_FILE not in {member.path for member in files.members}:
-        raise unsigned(skill.name, policy, f"it has no signature, and {policy.table} demands one")
+        raise unsigned(skill.name, policy, skill.bundle_problem or f"it has no signature, and {policy.table} demands one")
     try:
         return verify_files(files, policy, access.environment)
     except SignatureError as error:
