@@ -119,6 +119,8 @@ def git_daemon(root: Path) -> Iterator[str]:
 class Seen:
     path: str
     headers: dict[str, str]
+    body: bytes = b""
+    """What was sent to a route that is a function."""
 
 
 @dataclass
@@ -274,6 +276,8 @@ class _Handler(BaseHTTPRequestHandler):
             elif route is None:
                 self._send(Answer(status=404))
             else:
+                if not isinstance(route, Answer):
+                    seen.body = self.rfile.read(int(self.headers.get("content-length") or 0))
                 self._send(route if isinstance(route, Answer) else route(seen))
 
     def _send(self, answer: Answer) -> None:

@@ -182,8 +182,9 @@ class App:
         from .registries import Registries
 
         return Registries(
-            paths=self.paths, settings=self.settings, environment=self.environment, grants=self.grants, ask=self.ask_grant
-        )
+            paths=self.paths, settings=self.settings, environment=self.environment, grants=self.grants,
+            ask=self.ask_grant, access=lambda **options: self.installation.access(**options),
+        )  # fmt: skip
 
     @property
     def remote_servers(self) -> RemoteServers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from metier.values import dataclass
 
 if TYPE_CHECKING:
     from metier.config import Settings
-    from metier.install import RegistrySource
+    from metier.install import Access, ClawHubRegistry, RegistrySource
     from metier.registry import PublishOptions, PublishResult, SearchOptions, SearchResult
     from metier.registry.client import Logins, RegistryClient, SigningKeyFile
     from metier.sources import Grant, Grants
@@ -26,6 +27,8 @@ class Registries:
     settings: Settings
     environment: Mapping[str, str]
     grants: Grants
+    access: Callable[..., Access]
+    """Returns what a fetch may use; with the options of `Installation.access`."""
     ask: Callable[[Grant], bool] | None = None
     """Asks the user for a grant that a project's settings need."""
 
@@ -38,12 +41,16 @@ class Registries:
     @cached_property
     def sources(self) -> tuple[RegistrySource, ...]:
         """The sources that `ALIAS:name` may name, each with the token that the user has logged in with."""
-        from metier.install import read_sources
+        from metier.install import CLAWHUB, read_sources
         from metier.values import replace
 
         settings = self.settings
         known = read_sources(settings["skills.sources"].value, registry=settings.path("skills.registry"))
         known = (*self._of_project(known), *known)
+        if CLAWHUB.name not in {source.name for source in known}:
+            known = (*known, CLAWHUB)
+        if not os.path.exists(self.paths.at("credentials.toml")):
+            return known
         tokens = {source.name: self.logins.token(source.url) for source in known if not source.auth}
         return tuple(
             replace(source, auth=f"bearer:{tokens[source.name]}") if tokens.get(source.name) else source for source in known
@@ -85,12 +92,36 @@ class Registries:
             self.grants.add(grant)
         return ""
 
+    def reader(
+        self, registry: str | None = None, *, offline: bool = False, insecure: bool = False
+    ) -> RegistryClient | ClawHubRegistry:
+        """Returns a client that can search and list versions, of the registry with that name or URL."""
+        found = self._clawhub(registry, offline=offline, insecure=insecure)
+        return found or self.client(registry, offline=offline, insecure=insecure)
+
+    def _clawhub(self, registry: str | None, **options: bool) -> ClawHubRegistry | None:
+        from metier.install import ClawHubRegistry, SourceKind
+
+        source = self._named(registry)
+        if source is None or source.kind is not SourceKind.CLAWHUB:
+            return None
+        return ClawHubRegistry(source=source, access=self.access(**options))
+
+    def _named(self, registry: str | None) -> RegistrySource | None:
+        return next((one for one in self.sources if one.name == (registry or "r9s")), None)
+
     def client(self, registry: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
         """Returns a client of the registry with that name or URL; by default of the user's own."""
-        from metier.errors import ConfigError
+        from metier.errors import ConfigError, UsageError
+        from metier.install import SourceKind
         from metier.registry.client import RegistryClient, ResponseCache, registry_url
 
-        source = next((one for one in self.sources if one.name == (registry or "r9s")), None)
+        source = self._named(registry)
+        if source and source.kind is SourceKind.CLAWHUB:
+            raise UsageError(
+                f"{source.name} is a ClawHub registry, which cannot do this",
+                hint="search, info, versions, install, update and publish work with it",
+            )
         if source is None and (registry is None or "://" not in registry):
             raise ConfigError(
                 f"unknown registry {registry!r}" if registry else "no registry is configured", file="skills.registry",
@@ -112,6 +143,17 @@ class Registries:
 
         return SigningKeyFile(self.paths.at("signing.key"))
 
+    def read_signing_key(self) -> str:
+        """Raises RefusedError if the user has none."""
+        from metier.errors import RefusedError
+
+        key = self.signing_key.read()
+        if key is None:
+            raise RefusedError(
+                "no signing key", rule="no-key", hint="metier registry key new, then metier registry key register NAMESPACE"
+            )
+        return key
+
     def publish(
         self, folder: str, options: PublishOptions | None = None, *, registry: str | None = None, sign: bool = False,
         trusted: bool = False, insecure: bool = False,
@@ -120,15 +162,18 @@ class Registries:
 
         A CI job exchanges its ID token for a publishing token if `trusted` is set, or if no token is stored.
         """
-        from metier.errors import RefusedError
-        from metier.registry import publish
+        from metier.errors import UsageError
+        from metier.registry import PublishOptions, publish
         from metier.registry.client import has_job_token
 
-        key = self.signing_key.read() if sign else None
-        if sign and key is None:
-            raise RefusedError(
-                "no signing key", rule="no-key", hint="metier registry key new, then metier registry key register NAMESPACE"
-            )
+        if clawhub := self._clawhub(registry, insecure=insecure):
+            if sign or trusted:
+                raise UsageError(
+                    f"{registry} is a ClawHub registry, which takes neither --sign nor --trusted",
+                    hint="publish without them",
+                )
+            return clawhub.publish(folder, options or PublishOptions())
+        key = self.read_signing_key() if sign else None
         client = self.client(registry, insecure=insecure)
         trusted = trusted or (not client.token and has_job_token(self.environment))
         return publish(folder, client, options, signing_key=key, trusted=trusted)
@@ -140,4 +185,4 @@ class Registries:
         """Searches a registry for skills."""
         from metier.registry import search
 
-        return search(query, self.client(registry, offline=offline, insecure=insecure), options)
+        return search(query, self.reader(registry, offline=offline, insecure=insecure), options)

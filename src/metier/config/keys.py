@@ -61,7 +61,8 @@ class SettingKey:
 
 _VERDICTS = ("allow", "ask", "deny")
 _SOURCE = {"url": SettingKind.TEXT, "auth": SettingKind.TEXT, "mirrors": SettingKind.LIST, "keys": SettingKind.LIST,
-           "signed": SettingKind.BOOLEAN}  # fmt: skip
+           "signed": SettingKind.BOOLEAN, "kind": SettingKind.TEXT,
+           "signature": SettingKind.TABLE}  # fmt: skip
 _MCP_SERVER = {"command": SettingKind.TEXT, "args": SettingKind.LIST, "env": SettingKind.TABLE, "url": SettingKind.TEXT,
                "auth": SettingKind.TEXT, "enabled": SettingKind.BOOLEAN}  # fmt: skip
 _PLUGIN = {"url": SettingKind.TEXT, "ref": SettingKind.TEXT, "name": SettingKind.TEXT, "enabled": SettingKind.BOOLEAN,
@@ -91,7 +92,7 @@ KEYS: dict[str, SettingKey] = {
             text="select skills for each request automatically"),
         SettingKey(name="skills.script_timeout", kind=SettingKind.NUMBER, default=60, least=1, text="seconds that a skill's script may run"),
         SettingKey(name="skills.registry", kind=SettingKind.TEXT, asks=True, text="URL of the default registry"),
-        SettingKey(name="skills.sources", kind=SettingKind.TABLE, asks=True, fields=_SOURCE, text="named sources: [skills.sources.NAME] url, auth"),
+        SettingKey(name="skills.sources", kind=SettingKind.TABLE, asks=True, fields=_SOURCE, text="named sources: [skills.sources.NAME] url, auth, kind"),
         SettingKey(name="skills.mcp", kind=SettingKind.TABLE, fields=_MCP_SERVER, text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
         SettingKey(name="skills.plugins", kind=SettingKind.TABLE, fields=_PLUGIN, project=True, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
         SettingKey(name="skills.parameters", kind=SettingKind.TABLE, project=True, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),

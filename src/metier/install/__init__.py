@@ -9,12 +9,13 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .clawhub_registry import ClawHubRegistry
     from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
     from .export.export_files import ExportResult, export_folders
     from .export.export_formats import Export, ExportFormat, SkillToExport, export_skills
     from .fetch.cache import CacheSize, SkillCache
     from .fetch.cooldown import Cooldown, read_duration
-    from .fetch.credentials import RegistrySource, grant_purpose, parse_header, read_sources
+    from .fetch.credentials import CLAWHUB, RegistrySource, SourceKind, grant_purpose, parse_header, read_sources
     from .fetch.dispatch import fetch_ref
     from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
     from .fetch.lock_fetcher import LockFetcher
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .jsonc import JsoncError, read_jsonc, with_member
     from .lock.foreign_locks import ForeignLock, ForeignLockFormat, LockedRef, read_foreign_lock, render_foreign_lock
     from .lock.import_lock import import_lock
-    from .lock.lock_file import Lock, LockEntry, Origin
+    from .lock.lock_file import REGISTRY_KINDS, Lock, LockEntry, Origin
     from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
@@ -68,8 +69,10 @@ if TYPE_CHECKING:
     from .updates import SkillUpdate, UpdateState, UpdateStatus, abort_updates, outdated, update
 
 __all__ = [
+    "CLAWHUB",
     "NO_TARGETS",
     "NPM_HINT",
+    "REGISTRY_KINDS",
     "SWITCH_FILES",
     "UV_HINT",
     "Access",
@@ -79,6 +82,7 @@ __all__ = [
     "BuiltPackage",
     "CacheSize",
     "Choose",
+    "ClawHubRegistry",
     "ConfiguredPlugin",
     "ConflictAction",
     "ConflictAnswer",
@@ -148,6 +152,7 @@ __all__ = [
     "SkillSwitches",
     "SkillToExport",
     "SkillUpdate",
+    "SourceKind",
     "SourceList",
     "SourceRules",
     "StepReason",
@@ -233,8 +238,11 @@ if not TYPE_CHECKING:
                 "Cooldown",
                 "read_duration",
             ),
+            "metier.install.clawhub_registry": ("ClawHubRegistry",),
             "metier.install.fetch.credentials": (
+                "CLAWHUB",
                 "RegistrySource",
+                "SourceKind",
                 "grant_purpose",
                 "parse_header",
                 "read_sources",
@@ -274,6 +282,7 @@ if not TYPE_CHECKING:
             ),
             "metier.install.lock.import_lock": ("import_lock",),
             "metier.install.lock.lock_file": (
+                "REGISTRY_KINDS",
                 "Lock",
                 "LockEntry",
                 "Origin",

@@ -12,7 +12,7 @@ from metier.spec import Version, is_version
 from metier.values import dataclass, replace
 
 from .fetch.job import Access, FetchJob
-from .lock.lock_file import LockEntry
+from .lock.lock_file import REGISTRY_KINDS, LockEntry
 from .refs.parsing import parse_ref
 from .refs.ref_types import GitRef, LocalPath, Ref, RegistryRef, is_commit
 
@@ -34,10 +34,10 @@ def history_source(text: str, access: Access, *, entry: LockEntry | None = None,
 
     `entry` is the lock's entry of an installed skill, `folder` that of a skill on disk, whose git repository is its source.
     """
-    if entry and entry.origin.kind == "registry":
-        home, _, name = entry.origin.url.rpartition("/")
-        alias = next((one.name for one in access.sources if one.url == home), "r9s")
-        return RegistryRef(alias=alias, name=name), access
+    if entry and entry.origin.kind in REGISTRY_KINDS:
+        from .fetch.registry import locked_ref
+
+        return locked_ref(entry.origin, access.sources), access
     if entry and entry.origin.kind == "git":
         return GitRef(host="", url=entry.origin.url, path=entry.origin.path), access
     ref: Ref = LocalPath(folder) if folder else parse_ref(text, aliases=[one.name for one in access.sources] or ["r9s"])

@@ -231,7 +231,10 @@ class InstallRun:
             for one in choices:
                 self.access.cache_local(one.skill)
         held = [f"{one.skill.name}: a newer version is held back: {one.skill.held}" for one in choices if one.skill.held]
-        return replace(result, names=tuple(skill.name for skill in skills), notes=(*warnings, *held, *self._notes(skills)))
+        return replace(
+            result, names=tuple(skill.name for skill in skills), notes=(*warnings, *held, *self._notes(skills)),
+            signed_by={one.skill.name: one.skill.signed_by for one in choices if one.skill.signed_by},
+        )  # fmt: skip
 
     def _refuse_new(self, skill: FetchedSkill) -> None:
         if skill.too_new and not (self.options.accept_new and self.options.accept_new(skill.too_new)):

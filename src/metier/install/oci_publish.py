@@ -28,13 +28,17 @@ class OciPublishResult:
     created: bool
     """False if the tag had the same digest before."""
     dry_run: bool
+    signed_by: str = ""
+    """The id of the key that signed it."""
 
 
-def publish_oci(folder: str, ref: OciRef, access: Access, options: PublishOptions | None = None) -> OciPublishResult:
+def publish_oci(
+    folder: str, ref: OciRef, access: Access, options: PublishOptions | None = None, *, signing_key: str | None = None
+) -> OciPublishResult:
     """Publishes the skill in `folder`. Raises InvalidSkillError, and ConflictError for a version with other files.
 
     Without a tag, the tag is the skill's version, and without a version it is `latest`. A tag that is a version never changes;
-    other tags move.
+    other tags move. `signing_key` is a private key from `SigningKeyFile`; the signature is pushed beside the artefact.
     """
     options = options or PublishOptions()
     if ref.digest:
@@ -50,7 +54,19 @@ def publish_oci(folder: str, ref: OciRef, access: Access, options: PublishOption
         client.push_blob(skill.artifact.layer)
         client.push_blob(skill.artifact.config)
         client.push_manifest(skill.artifact.manifest, MANIFEST_TYPE, tag)
-    return OciPublishResult(ref=ref, skill=skill, created=is_new, dry_run=options.dry_run)
+    signer = "" if signing_key is None or options.dry_run else _sign(client, ref, skill.artifact.manifest, signing_key)
+    return OciPublishResult(ref=ref, skill=skill, created=is_new, dry_run=options.dry_run, signed_by=signer)
+
+
+def _sign(client: OciClient, ref: OciRef, manifest: bytes, private: str) -> str:
+    # Imported here: most artefacts are not signed.
+    from metier.registry import key_id, public_key
+
+    from .fetch.bundle_verification import sign_digest
+    from .fetch.oci_referrers import attach_bundle
+
+    attach_bundle(client, manifest, sign_digest(ref.home.removeprefix("oci://"), oci_digest(manifest), private))
+    return key_id(public_key(private))
 
 
 def _is_new(client: OciClient, ref: OciRef, tag: str) -> bool:

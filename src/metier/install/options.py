@@ -144,6 +144,8 @@ class InstallResult:
     planned: tuple[PreparedSkill, ...] = field(default=(), compare=False, repr=False)
     """The skills of a dry run of an installation, with their files."""
     notes: tuple[str, ...] = ()
+    signed_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The signers of the skills whose sources demand signatures."""
     hides: tuple[HiddenSkill, ...] = ()
     """Other skills of the same names that are no longer used."""
     agreed: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from metier.errors import MetierError, RefusedError
@@ -38,6 +38,12 @@ class FetchedSkill:
     """The newer version that the cool-down holds back in favour of this one, and until when."""
     tags: tuple[str, str] = field(default=("", ""), compare=False)
     """The tags of the locked commit and of this one, where a repository has them."""
+    signed_by: tuple[str, ...] = field(default=(), compare=False)
+    """The signers that its source demands."""
+    bundle_signers: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The signers of a signature beside the files, as in an OCI registry, by `SignaturePolicy.key`."""
+    bundle_problem: str = field(default="", compare=False)
+    """The reason why such a signature is not accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from metier.spec import Version, is_version
 from metier.values import replace
 
 from .fetch.job import Access, FetchJob
-from .lock.lock_file import Lock, LockEntry
+from .lock.lock_file import REGISTRY_KINDS, Lock, LockEntry
 from .options import InstallOptions, VersionAction
 from .prepare import PreparedSkill, prepare
-from .refs.ref_types import GitRef, Ref, RegistryRef
+from .refs.ref_types import GitRef, Ref
 from .store import SkillStore
 
 __all__ = ["other_version", "place_versions", "replaced_versions"]
@@ -39,10 +39,10 @@ def replaced_versions(skills: Sequence[PreparedSkill], lock: Lock) -> Iterator[s
 def other_version(entry: LockEntry, version: str, access: Access) -> Ref:
     """Returns the ref of another version of an installed skill, at the source that it came from. Raises NotFoundError."""
     origin = entry.origin
-    if origin.kind == "registry":
-        home, _, name = origin.url.rpartition("/")
-        alias = next((one.name for one in access.sources if one.url == home), "r9s")
-        return RegistryRef(alias=alias, name=name, version=version)
+    if origin.kind in REGISTRY_KINDS:
+        from .fetch.registry import locked_ref
+
+        return locked_ref(origin, access.sources, version)
     if origin.kind == "git":
         return GitRef(host="", url=origin.url, path=origin.path, ref=_tag(entry, version, access))
     raise NotFoundError(

@@ -8,7 +8,7 @@ import click
 
 from metier.errors import UsageError
 
-__all__ = ["exact_version", "offline_option", "registry_options", "split_version"]
+__all__ = ["exact_version", "offline_option", "registry_options", "split_registry", "split_version"]
 
 offline_option = click.option("--offline", is_flag=True, help="Use cached responses only.")
 
@@ -20,9 +20,18 @@ def registry_options(function: Any) -> Any:  # Any: click's decorators
 
 
 def split_version(text: str) -> tuple[str, str]:
-    """Splits NAME or NAME@VERSION, with or without the prefix `r9s:`."""
-    name, _, version = text.removeprefix("r9s:").partition("@")
-    return name, version
+    """Splits NAME or NAME@VERSION, with or without the prefix `r9s:`. A name may be `@OWNER/NAME`."""
+    plain = text.removeprefix("r9s:")
+    name, _, version = plain.removeprefix("@").partition("@")
+    return ("@" if plain.startswith("@") else "") + name, version
+
+
+def split_registry(text: str, registry: str | None) -> tuple[str, str | None]:
+    """Splits a name with the prefix of a registry, such as `clawhub:NAME`, unless --registry names one."""
+    prefix, colon, name = text.partition(":")
+    if registry or not colon or not prefix or prefix == "r9s":
+        return text, registry
+    return name, prefix
 
 
 def exact_version(ref: str) -> tuple[str, str]:

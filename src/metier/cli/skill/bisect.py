@@ -28,7 +28,7 @@ from metier.evals import (
     run_triggers,
     selector_with,
 )
-from metier.install import Access, LockEntry, SkillHistory, history_source, skill_history, try_skill
+from metier.install import REGISTRY_KINDS, Access, LockEntry, SkillHistory, history_source, skill_history, try_skill
 from metier.sources import DiskFiles
 
 from .eval_agent import AgentChoice, agent_options, open_agent
@@ -115,7 +115,7 @@ def _locked(app: App, name: str) -> LockEntry | None:
     """Returns the lock's entry of an installed skill whose source has other versions."""
     for store in app.installation.stores():
         entry = store.lock().get(name)
-        if entry and entry.origin.kind in ("registry", "git"):
+        if entry and entry.origin.kind in (*REGISTRY_KINDS, "git"):
             return entry
     return None
 

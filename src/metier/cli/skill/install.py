@@ -178,6 +178,7 @@ def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Resu
         "skills": rows,
         **result_row(result),
         "hides": [{"name": one.name, "source": one.source, "folder": one.folder} for one in result.hides],
+        "signed_by": {name: list(signers) for name, signers in result.signed_by.items()},
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
@@ -192,6 +193,8 @@ def install_result(app: App, result: InstallResult, *, with_steps: bool) -> Resu
             yield terminal.paint(f"Dry run: nothing was changed{where}", "dim")
             return
         changed = len(result.changed)
+        for name, signers in result.signed_by.items():
+            yield f"{one_line(name)} is signed by {one_line(', '.join(signers))}"
         agents = sorted({target for name in result.changed for target in result.lock[name].targets})
         seen = f" for {', '.join(agents)}" if agents else ""
         yield terminal.paint(

@@ -55,13 +55,12 @@ def publish(
         allow_placeholders=allow_placeholders,
     )  # fmt: skip
     if to:
-        if namespace or visibility or sign or trusted or registry:
+        if namespace or visibility or trusted or registry:
             raise UsageError(
-                "--to goes to a container registry, which has no --namespace, --public, --private, --sign, --trusted or"
-                " --registry",
+                "--to goes to a container registry, which has no --namespace, --public, --private, --trusted or --registry",
                 hint=f"metier publish {target} --to {to}",
             )
-        return _publish_oci(app, folder, to, options, insecure=insecure_http)
+        return _publish_oci(app, folder, to, options, sign=sign, insecure=insecure_http)
     done = app.registries.publish(folder, options, registry=registry, sign=sign, trusted=trusted, insecure=insecure_http)
     data = {
         "registry": done.registry, **msgspec.to_builtins(done.receipt), "left_out": list(done.left_out),
@@ -76,7 +75,7 @@ def publish(
     )
 
 
-def _publish_oci(app: App, folder: str, to: str, options: PublishOptions, *, insecure: bool) -> Result:
+def _publish_oci(app: App, folder: str, to: str, options: PublishOptions, *, sign: bool, insecure: bool) -> Result:
     import msgspec
 
     from metier.install import OciRef, parse_ref, publish_oci
@@ -84,13 +83,15 @@ def _publish_oci(app: App, folder: str, to: str, options: PublishOptions, *, ins
     ref = parse_ref(to)
     if not isinstance(ref, OciRef):
         raise UsageError(f"{to!r} is not in a container registry", hint="write --to oci://HOST/REPOSITORY[:TAG]")
-    done = publish_oci(folder, ref, app.installation.access(insecure=insecure), options)
+    key = app.registries.read_signing_key() if sign else None
+    done = publish_oci(folder, ref, app.installation.access(insecure=insecure), options, signing_key=key)
     skill = done.skill
     data = {
         "ref": done.ref.text, "digest": done.ref.digest, "name": skill.name, "version": skill.version,
         "size": len(skill.artifact.layer), "created": done.created, "dry_run": done.dry_run,
         "files": [entry.path for entry in skill.files.list()], "left_out": list(skill.files.left_out),
         "links": list(skill.files.links), "refused": skill.is_refused, "findings": msgspec.to_builtins(skill.findings),
+        "signed_by": done.signed_by,
     }  # fmt: skip
     return Result(
         data=data,
@@ -118,6 +119,8 @@ def _oci_lines(done: OciPublishResult, terminal: Terminal) -> Iterator[str]:
     else:
         yield f"{terminal.paint('Published', 'green')} {title} to {at}"
     yield f"  digest: {done.ref.digest}"
+    if done.signed_by:
+        yield f"  signed with the key {done.signed_by}"
     if not done.dry_run:
         yield f"  install: metier install {at}"
 
@@ -163,7 +166,10 @@ def _facts(done: PublishResult, target: str, source: str) -> Iterator[str]:
     elif receipt.visibility:
         more = "" if receipt.dry_run else f"; `metier publish {target} --public` makes it public"
         yield f"private: visible only with a token that can read {receipt.namespace}{more}"
-    yield f"page: {receipt.page or receipt.url}"
+    if done.is_pending:
+        yield f"{done.registry} checks it before others see it"
+    if page := receipt.page or receipt.url:
+        yield f"page: {page}"
     if not receipt.dry_run and "://" not in source:
         yield f"install: metier install {source}:{receipt.name}"
     if done.signed_by:

@@ -23,16 +23,25 @@ __all__ = ["verify"]
 @click.argument("names", nargs=-1, shell_complete=skill_names)
 @scope_options
 def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Result:
-    """Compare installed skills and their packages with the lock, byte for byte. Exits with 1 if one differs."""
+    """Compare installed skills and their packages with the lock, byte for byte. Exits with 1 if one differs.
+
+    Where a source demands signatures, they are verified too.
+    """
     stores = grouped_stores(app, names, project=project, user=user)
+    access = app.installation.access(offline=True)
     found = [
         (store, verdict)
         for store, chosen in stores
-        for verdict in verify_store(store, chosen, packages=app.packages.skills.differences)
+        for verdict in verify_store(store, chosen, packages=app.packages.skills.differences, access=access)
     ]
     interrupted = [store.scope.root for store, _ in stores if store.is_interrupted]
     rows = [
-        {**entry_row(verdict.entry, store), "condition": verdict.condition, "details": list(verdict.details)}
+        {
+            **entry_row(verdict.entry, store),
+            "condition": verdict.condition,
+            "details": list(verdict.details),
+            "signed_by": list(verdict.signed_by),
+        }
         for store, verdict in found
     ]
     bad = [verdict for _, verdict in found if verdict.condition is not LockCondition.OK]
@@ -43,6 +52,9 @@ def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Re
             name = terminal.paint(one_line(verdict.entry.name), "bold")
             yield f"{sign} {name}: {verdict.condition}  {one_line(verdict.folder)}"
             yield from (f"    {one_line(detail)}" for detail in verdict.details)
+        for _, verdict in found:
+            if verdict.signed_by:
+                yield f"{one_line(verdict.entry.name)} is signed by {one_line(', '.join(verdict.signed_by))}"
         where = project_phrase(app, *(store.scope for store, _ in stores))
         differ = "1 differs" if len(bad) == 1 else f"{len(bad)} differ"
         yield terminal.paint(f"Verified {plural(len(found), 'skill')}{where}; {differ} from the lock", "dim")

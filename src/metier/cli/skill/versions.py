@@ -9,7 +9,7 @@ import click
 
 from metier.app import App
 from metier.cli.core.dispatch import command
-from metier.cli.core.registry_argument import offline_option, registry_options, split_version
+from metier.cli.core.registry_argument import offline_option, registry_options, split_registry, split_version
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad
 
@@ -22,7 +22,8 @@ __all__ = ["versions"]
 @registry_options
 def versions(app: App, *, name: str, offline: bool, registry: str | None, insecure_http: bool) -> Result:
     """List all versions of a skill in a registry, including yanked ones."""
-    client = app.registries.client(registry, offline=offline, insecure=insecure_http)
+    name, registry = split_registry(name, registry)
+    client = app.registries.reader(registry, offline=offline, insecure=insecure_http)
     response = client.versions(split_version(name)[0])
     return Result(data={"registry": client.url, **response}, lines=lambda terminal: _lines(response, terminal))
 

@@ -9,15 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING, TypeGuard
 
 from metier.errors import ConfigError, MetierError, RefusedError, UsageError
 from metier.values import dataclass, field
 
+from .signature_policy import SignaturePolicy, read_signature_policy
+
 if TYPE_CHECKING:
     from metier.install.refs.forges import Address
 
-__all__ = ["Credentials", "Headers", "RegistrySource", "grant_purpose", "origin_of", "parse_header", "read_sources"]
+__all__ = [
+    "CLAWHUB",
+    "Credentials",
+    "Headers",
+    "RegistrySource",
+    "SourceKind",
+    "grant_purpose",
+    "origin_of",
+    "parse_header",
+    "read_sources",
+]
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -29,12 +42,20 @@ _TOKENS = (("GH_TOKEN", _GITHUB), ("GITHUB_TOKEN", _GITHUB), ("GITLAB_TOKEN", ("
 _TOKEN_USERS = {"gitlab.com": "oauth2", "bitbucket.org": "x-token-auth"}
 
 
+class SourceKind(StrEnum):
+    """The API of a registry."""
+
+    METIER = "metier"
+    CLAWHUB = "clawhub"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySource:
     """One `[skills.sources.NAME]` table: `NAME:skill` is fetched from below its url."""
 
     name: str
     url: str
+    kind: SourceKind = SourceKind.METIER
     auth: str = ""
     """`bearer:…` or `token:…`; `${VARIABLE}` is replaced by the environment variable."""
     mirrors: tuple[str, ...] = ()
@@ -43,6 +64,8 @@ class RegistrySource:
     """Ed25519 keys in base64; only releases signed by one of them are accepted."""
     signed: bool = False
     """Only releases signed by a key of their namespace are accepted."""
+    signature: SignaturePolicy | None = None
+    """The signers of Sigstore bundles and OMS signatures that are accepted; with None, none is needed."""
     ungranted: str = ""
     """What this source of a project asks for and the user has not allowed, as `NAME@HOST`. It is not asked before."""
     file: str = ""
@@ -92,6 +115,10 @@ class RegistrySource:
             return environment[match[1]]
 
         return (("Authorization", f"{words[scheme.lower()]} {_VARIABLE.sub(value, secret).strip()}"),)
+
+
+CLAWHUB = RegistrySource(name="clawhub", url="https://clawhub.ai", kind=SourceKind.CLAWHUB)
+"""The public registry, which `clawhub:NAME` means unless a source of that name is configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +200,7 @@ def origin_of(url: str) -> str:
 def _source(name: str, value: object, where: str) -> RegistrySource:
     fields = value if isinstance(value, dict) else {}
     url, auth, signed = fields.get("url"), fields.get("auth", ""), fields.get("signed", False)
-    mirrors, keys = fields.get("mirrors", []), fields.get("keys", [])
+    mirrors, keys, kind = fields.get("mirrors", []), fields.get("keys", []), fields.get("kind", SourceKind.METIER)
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name) or name in ("github", "gitlab"):
         raise ConfigError(
             f"invalid source name {name!r}", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
@@ -187,10 +214,20 @@ def _source(name: str, value: object, where: str) -> RegistrySource:
     if not _are_texts(keys) or not isinstance(signed, bool):
         raise ConfigError("keys must be a list of texts, and signed true or false", file=where,
                         hint="`metier registry key show` prints a key")  # fmt: skip
+    if kind not in tuple(SourceKind):
+        raise ConfigError(f"unknown kind {kind!r}", file=where, hint=f"kind is one of {', '.join(SourceKind)}")
+    if kind == SourceKind.CLAWHUB and (keys or signed):
+        raise ConfigError("keys and signed are for metier's own registries", file=where, hint="remove them, or the kind")
+    at, *others = (_base(one, SourceKind(kind)) for one in (url, *mirrors))
     return RegistrySource(
-        name=name, url=url.rstrip("/"), auth=auth, mirrors=tuple(one.rstrip("/") for one in mirrors), keys=tuple(keys),
-        signed=signed,
+        name=name, url=at, kind=SourceKind(kind), auth=auth, mirrors=tuple(others), keys=tuple(keys), signed=signed,
+        signature=read_signature_policy(fields.get("signature"), name),
     )  # fmt: skip
+
+
+def _base(url: str, kind: SourceKind) -> str:
+    """Returns the address that a source's API is below."""
+    return url.rstrip("/").removesuffix("/api/v1") if kind is SourceKind.CLAWHUB else url.rstrip("/")
 
 
 def _are_texts(value: object) -> TypeGuard[list[str]]:

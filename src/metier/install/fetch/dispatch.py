@@ -37,7 +37,7 @@ def fetch_ref(ref: Ref, access: Access, *, choose: Choose = choose_default, prog
         job.report(FetchStage.FAILED)
         raise
     job.report(FetchStage.DONE)
-    return replace(fetched, skills=tuple(map(access.judge_age, fetched.skills))) if access.cooldown else fetched
+    return replace(fetched, skills=tuple(access.check_signatures(access.judge_age(skill)) for skill in fetched.skills))
 
 
 def _dispatch(ref: Ref, job: FetchJob) -> Fetched:

@@ -190,7 +190,8 @@ class HttpClient:
         if request.via is not None:
             # The route by which that document was fetched; its name could resolve differently now.
             before = self._reached.get(origin_of(request.via)) or self._reach(_web(request.via), None)
-            headers = headers if request.for_link or origin_of(url) == origin_of(request.via) else ()
+            if not request.for_link and origin_of(url) != origin_of(request.via):
+                headers = tuple(header for header in headers if header[0].lower() == "content-type")
         deadline = self.clock() + self.timeout
         for _ in range(_MOST_HOPS + 1):
             address = _web(url)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .credentials import Credentials, Headers, RegistrySource
     from .destinations import Destinations
     from .http import HttpClient
+    from .signature_policy import SignaturePolicy
 
 __all__ = ["Access", "Choose", "FetchJob", "FetchProgress", "FetchStage", "Progress", "choose_default", "ignore_progress"]
 
@@ -145,6 +146,24 @@ class Access:
         """Marks a skill that is younger than the cool-down."""
         end = self.cooldown.ends_for(skill, self.cache) if self.cooldown else None
         return replace(skill, too_new=self.cooldown.refuse(skill.name, skill, end)) if self.cooldown and end else skill
+
+    def signature_policies(self, origin: Origin) -> tuple[SignaturePolicy, ...]:
+        """Returns what the sources above this origin demand."""
+        if not any(source.signature or source.keys for source in self.sources):
+            return ()
+        # Imported here: most sources demand no signature.
+        from .skill_signatures import policies_for
+
+        return policies_for(origin, self.sources)
+
+    def check_signatures(self, skill: FetchedSkill) -> FetchedSkill:
+        """Returns the skill with its signers, where its source demands some. Raises RefusedError."""
+        policies = self.signature_policies(skill.origin)
+        if not policies:
+            return skill
+        from .skill_signatures import check_signatures
+
+        return check_signatures(skill, policies, self)
 
     def cache_local(self, skill: FetchedSkill) -> None:
         """Caches a skill from this disk. Its folder will change, and an update merges edits with the version before."""

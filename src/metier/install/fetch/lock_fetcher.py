@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from metier.archive import Contents, digest
 from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError, suggested_name
-from metier.install.lock.lock_file import LockEntry, Origin
+from metier.install.lock.lock_file import REGISTRY_KINDS, LockEntry, Origin
 from metier.install.protocols import Fetched, FetchedSkill, FetchResult, NewestVersion
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import ArchiveFile, GitRef, HttpArchive, LocalPath, Ref, RegistryRef, WellKnown, is_commit
@@ -112,7 +112,12 @@ class LockFetcher:
         return self._published(entry.digest) if self.access.cooldown else None
 
     def _judged(self, found: FetchResult) -> FetchResult:
-        return found if isinstance(found, MetierError) else self.access.judge_age(found)
+        if isinstance(found, MetierError):
+            return found
+        try:
+            return self.access.check_signatures(self.access.judge_age(found))
+        except RefusedError as error:
+            return error
 
     def _bind_headers(self, entries: Sequence[LockEntry]) -> None:
         self.access = self.access.with_headers_for([entry.origin.url for entry in entries])
@@ -142,7 +147,7 @@ class LockFetcher:
 
     def _newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
         origin = entries[0].origin
-        if origin.kind == "registry" and (known := self._released(entries)):
+        if origin.kind in REGISTRY_KINDS and (known := self._released(entries)):
             return known
         if origin.kind != "git":
             return [_newest(entry, self._judged(one)) for entry, one in zip(entries, self._latest(entries), strict=True)]
@@ -265,17 +270,17 @@ class LockFetcher:
         self._refuse_offline(entries[0].origin)
         ref = self._web_ref(entries[0], exact=False)
         release = find_release(ref, FetchJob(ref=ref.text, access=self.access)) if isinstance(ref, RegistryRef) else None
-        if release is None or not release.digest:
+        if release is None or not (release.digest or release.fingerprint):
             return []
         exact = ""
         if isinstance(ref, RegistryRef) and ref.version == release.version:
             # An exact version never changes, so the question is whether there is another one.
             newest = find_release(replace(ref, version=None), FetchJob(ref=ref.text, access=self.access))
-            if newest and newest.digest and _is_higher(newest.version, release.version):
+            if newest and (newest.digest or newest.fingerprint) and _is_higher(newest.version, release.version):
                 release, exact = newest, ref.version
         return [
             NewestVersion(
-                digest=release.digest, version=release.version, held=release.held, exact=exact,
+                commit=release.fingerprint, digest=release.digest, version=release.version, held=release.held, exact=exact,
                 published=(self._published(entry.digest), release.published),
             )
             for entry in entries
@@ -296,10 +301,10 @@ class LockFetcher:
         origin = entry.origin
         if origin.kind == "well-known":
             return WellKnown(url=origin.url.partition("/.well-known/")[0])
-        if origin.kind == "registry":
-            home, _, name = origin.url.rpartition("/")
-            alias = next((one.name for one in self.access.sources if one.url == home), "r9s")
-            return RegistryRef(alias=alias, name=name, version=(origin.version if exact else "") or origin.ref or None)
+        if origin.kind in REGISTRY_KINDS:
+            from .registry import locked_ref
+
+            return locked_ref(origin, self.access.sources, (origin.version if exact else "") or origin.ref or None)
         if origin.kind == "oci":
             at = (origin.commit if exact else "") or origin.ref or "latest"
             return parse_ref(f"{origin.url}{'@' if at.startswith('sha256:') else ':'}{at}")

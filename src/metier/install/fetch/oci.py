@@ -19,15 +19,16 @@ from metier.install.protocols import Fetched
 from metier.install.refs.ref_types import OciRef
 from metier.registry.client import oci_digest
 from metier.spec import SKILL_FILE, is_name, is_version
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 from .http import HttpNotFoundError
 from .job import FetchJob, FetchStage
 from .oci_client import Descriptor, OciClient
+from .signature_policy import SignaturePolicy
 from .tree import ContentsTree
 from .web import LARGEST_ARCHIVE
 
-__all__ = ["fetch_oci"]
+__all__ = ["fetch_oci", "read_manifest"]
 
 TITLE = "org.opencontainers.image.title"
 _VERSION = ("org.opencontainers.image.version", "org.agent.skill.version", "io.agentskills.skill.version")
@@ -66,8 +67,33 @@ def fetch_oci(ref: OciRef, job: FetchJob) -> Fetched:
         job.report(FetchStage.FETCHING)
         fetched = job.from_tree(ContentsTree(_contents(client, top, ref)), origin, key=key)
     job.remember_ref(key, origin)
+    if policies := job.access.signature_policies(origin):
+        fetched = _with_signers(fetched, body, policies, client)
     # `created` is the author's word, and no registry states when a tag was moved, so the first sight counts.
     return job.dated(fetched, None, digest)
+
+
+def _with_signers(fetched: Fetched, body: bytes, policies: Iterable[SignaturePolicy], client: OciClient) -> Fetched:
+    """Returns the skills with the signers of the artefact, for each policy that accepts one."""
+    # Imported here: most sources demand no signature.
+    from .bundle_verification import SignatureError, verify_digest
+    from .oci_referrers import find_bundles
+    from .skill_signatures import remember_signer
+
+    access, signers, problem = client.access, dict[str, str](), ""
+    for bundle in find_bundles(client, oci_digest(body)):
+        for policy in policies:
+            try:
+                signers.setdefault(policy.key, verify_digest(bundle, body, policy, access.environment))
+            except SignatureError as error:
+                problem = str(error)
+    for skill in fetched.skills:
+        for policy in policies:
+            if signer := signers.get(policy.key):
+                remember_signer(access.cache, skill.digest, policy, signer)
+    return replace(
+        fetched, skills=tuple(replace(one, bundle_signers=signers, bundle_problem=problem) for one in fetched.skills)
+    )
 
 
 def read_manifest(body: bytes, ref: OciRef) -> OciManifest:

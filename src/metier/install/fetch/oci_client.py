@@ -80,6 +80,14 @@ class OciClient:
             self._check(reply.body, reference)
         return reply.body, reply.content_type
 
+    def referrers(self, digest: str) -> bytes:
+        """Returns the index of what names a manifest as its subject. Raises HttpNotFoundError without this API."""
+        url, accept = f"{self.base}/referrers/{digest}", ("Accept", MANIFEST_TYPES[1])
+        reply = self._authorized(
+            url, lambda headers: self.access.http.get(url, limit=_LARGEST_MANIFEST, headers=(*headers, accept))
+        )
+        return reply.body
+
     def blob(self, wanted: Descriptor) -> bytes:
         url = f"{self.base}/blobs/{wanted.digest}"
         reply = self._authorized(

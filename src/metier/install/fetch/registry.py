@@ -20,17 +20,27 @@ from metier.install.protocols import Fetched
 from metier.install.refs.forges import absolute
 from metier.install.refs.ref_types import RegistryRef
 from metier.spec import SKILL_FILE, Version, VersionRange, is_version
-from metier.values import dataclass, replace
+from metier.values import dataclass, field, replace
 
 from .cooldown import utc
-from .credentials import RegistrySource
+from .credentials import RegistrySource, SourceKind
 from .http import HttpNotFoundError, HttpUnavailableError
 from .job import FetchJob, FetchStage
 from .local import open_archive
 from .web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single_file
 from .wellknown import WellKnownSkill, check_digest
 
-__all__ = ["RemoteRelease", "fetch_registry", "find_release", "list_releases", "select_release"]
+__all__ = [
+    "RemoteRelease",
+    "best_release",
+    "fetch_registry",
+    "find_release",
+    "first_to_answer",
+    "list_releases",
+    "locked_ref",
+    "select_release",
+    "source_of",
+]
 
 T = TypeVar("T")
 _LARGEST_KEPT = 256 * 1024
@@ -51,14 +61,22 @@ class RemoteRelease:
     yank_reason: str = ""
     published: float | None = None
     """In seconds since 1970, if the registry states it."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of each file, if the registry lists them (ClawHub)."""
+    fingerprint: str = ""
+    """sha256:… over `files`."""
     held: str = ""
     """The newer version that the cool-down holds back in favour of this one, and until when."""
 
 
 def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
     job.report(FetchStage.ASKING)
-    source = _source(ref, job)
-    return _first_to_answer(source, lambda url: _fetched(ref, job, source, f"{url}/{ref.name}"))
+    source = source_of(ref, job)
+    if source.kind is SourceKind.CLAWHUB:
+        from .clawhub import fetch_clawhub
+
+        return fetch_clawhub(ref, job, source)
+    return first_to_answer(source, lambda url: _fetched(ref, job, source, f"{url}/{ref.name}"))
 
 
 def _yank_warning(name: str, release: RemoteRelease) -> tuple[str, ...]:
@@ -73,22 +91,33 @@ def find_release(ref: RegistryRef, job: FetchJob) -> RemoteRelease | None:
         release = _found(ref, job, base)
         return replace(release, held=_held(ref, job, base, release)) if release else None
 
-    return _first_to_answer(_source(ref, job), lambda url: find(f"{url}/{ref.name}"))
+    source = source_of(ref, job)
+    if source.kind is SourceKind.CLAWHUB:
+        from .clawhub import find_clawhub_release
+
+        return find_clawhub_release(ref, job, source)
+    return first_to_answer(source, lambda url: find(f"{url}/{ref.name}"))
 
 
 def list_releases(ref: RegistryRef, job: FetchJob) -> tuple[RemoteRelease, ...]:
     """Returns every release that is a version, the lowest first; none if the source does not list them."""
 
-    def ask(base: str) -> tuple[RemoteRelease, ...]:
+    def ask(base: str) -> list[RemoteRelease]:
         wire = _asked(f"{base}/versions", job) or {}
         rows = wire.get("versions")
-        found = [_release(one, base) for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
-        return tuple(sorted((one for one in found if is_version(one.version)), key=lambda one: Version.parse(one.version)))
+        return [_release(one, base) for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
 
-    return _first_to_answer(_source(ref, job), lambda url: ask(f"{url}/{ref.name}"))
+    source = source_of(ref, job)
+    if source.kind is SourceKind.CLAWHUB:
+        from .clawhub import list_clawhub_releases
+
+        found = list_clawhub_releases(ref, job, source)
+    else:
+        found = first_to_answer(source, lambda url: ask(f"{url}/{ref.name}"))
+    return tuple(sorted((one for one in found if is_version(one.version)), key=lambda one: Version.parse(one.version)))
 
 
-def _first_to_answer(source: RegistrySource, ask: Callable[[str], T]) -> T:
+def first_to_answer(source: RegistrySource, ask: Callable[[str], T]) -> T:
     """Asks the registry, and its mirrors if it cannot be reached; the digests must be the same."""
     *places, last = source.url, *source.mirrors
     for url in places:
@@ -156,7 +185,7 @@ def _found(ref: RegistryRef, job: FetchJob, base: str, *, listed: bool = False) 
         tags = wire.get("tags") if isinstance(wire.get("tags"), dict) else {}
         named = {str(tag): str(version) for tag, version in (tags or {}).items()}
         old = [one for one in releases if not cooldown or cooldown.ends(one.published) is None]
-        return _best(ref, old, releases, named)
+        return best_release(ref, old, releases, named)
     if not ref.version:
         wire = _asked(base, job)
         return _release(wire, base) if _is_named(wire) else None
@@ -165,7 +194,9 @@ def _found(ref: RegistryRef, job: FetchJob, base: str, *, listed: bool = False) 
     return _release(wire, exact) if _is_named(wire) else None
 
 
-def _best(ref: RegistryRef, old: list[RemoteRelease], every: list[RemoteRelease], tags: Mapping[str, str]) -> RemoteRelease:
+def best_release(
+    ref: RegistryRef, old: list[RemoteRelease], every: list[RemoteRelease], tags: Mapping[str, str]
+) -> RemoteRelease:
     """Selects from the releases that are old enough; what only a newer one can be is refused where it is installed."""
     is_exact = any(ref.version == one.version for one in every) or (ref.version or "latest") in tags
     try:
@@ -198,7 +229,7 @@ def select_release(ref: RegistryRef, releases: Iterable[RemoteRelease], tags: Ma
     return usable[best]
 
 
-def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
+def source_of(ref: RegistryRef, job: FetchJob) -> RegistrySource:
     source = next((one for one in job.access.sources if one.name == ref.alias), None)
     if source is None and ref.alias == "r9s":
         raise ConfigError(
@@ -209,7 +240,25 @@ def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
         raise ConfigError(f"unknown source {ref.alias!r}", file=f"skills.sources.{ref.alias}",
                         hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
     source.check_granted()
+    if ref.owner and source.kind is not SourceKind.CLAWHUB:
+        raise UsageError(
+            f"{ref.text} names an owner, and names in {ref.alias} have none", hint=f"write {replace(ref, owner='').text}"
+        )
     return source
+
+
+def locked_ref(origin: Origin, sources: Iterable[RegistrySource], version: str | None = None) -> RegistryRef:
+    """Returns the ref of a skill in a registry, for the origin that a lock has. Raises ConfigError."""
+    is_clawhub = origin.kind == "clawhub"
+    home, _, name = origin.url.rpartition("/")
+    home, _, owner = home.partition("/@") if is_clawhub else (home, "", "")
+    for source in sources:
+        if source.url == home and (source.kind is SourceKind.CLAWHUB) == is_clawhub:
+            return RegistryRef(alias=source.name, name=name, version=version, owner=owner)
+    if is_clawhub:
+        raise ConfigError(f"no source has the url {home}", file="skills.sources",
+                          hint=f'write [skills.sources.NAME] with url = "{home}" and kind = "clawhub"')  # fmt: skip
+    return RegistryRef(alias="r9s", name=name, version=version)
 
 
 def _asked(url: str, job: FetchJob) -> dict[str, Any] | None:  # Any: untrusted JSON

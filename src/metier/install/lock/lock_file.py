@@ -21,14 +21,16 @@ from metier.values import dataclass, field, replace
 
 from .locked_packages import LockedPackages, parse_packages, render_packages
 
-__all__ = ["Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
+__all__ = ["REGISTRY_KINDS", "Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
 
+REGISTRY_KINDS = frozenset({"registry", "clawhub"})
+"""The kinds of origins that have versions by name."""
 _VERSION = 2
 _FIRST_VERSION = 1
 """Without capabilities. It is still read, and written if no skill has any list."""
 _AGAIN = "restore the file from version control, or delete it and install again"
 _HEAD = "# Written by metier; `metier skill install` restores it, `metier skill verify` checks it.\n"
-_KINDS = frozenset({"git", "http", "well-known", "registry", "oci", "path", "archive"})
+_KINDS = frozenset({"git", "http", "well-known", "registry", "clawhub", "oci", "path", "archive"})
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _FILE = re.compile(r"(100644|100755|120000) ([0-9a-f]{64})")
 _MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: |$)")
@@ -42,7 +44,7 @@ class Origin:
     """The source of a skill and its path there. Two skills of one name from two origins are two skills."""
 
     kind: str
-    """git, http, well-known, registry, oci, path or archive."""
+    """git, http, well-known, registry, clawhub, oci, path or archive."""
     url: str
     """Without credentials."""
     path: str = ""

@@ -10,7 +10,7 @@ import re
 from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
 
 from metier.errors import RefusedError, SkillNotFoundError
-from metier.spec import SKILL_FILE
+from metier.spec import SKILL_FILE, is_name
 from metier.values import dataclass, replace
 
 from .ref_types import (
@@ -20,6 +20,7 @@ from .ref_types import (
     HttpSkillFile,
     OciRef,
     Ref,
+    RegistryRef,
     WellKnown,
     git_ref,
     github,
@@ -41,6 +42,7 @@ _OCI = re.compile(
     r"/(?P<repository>[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
+_CLAWHUB = re.compile(r"/@?(?P<owner>[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*)/(?:skills/)?(?P<name>[^/]+)/?")
 _GITHUB_PAGES = frozenset({
     "actions", "activity", "branches", "commits", "compare", "discussions", "graphs", "issues", "labels", "milestones",
     "network", "packages", "projects", "pull", "pulls", "pulse", "releases", "security", "settings", "stargazers",
@@ -132,7 +134,7 @@ def parse_address(text: str, *, github_host: str = "github.com") -> Ref:
         return _git(address, text, forced)
     if address.host == "www.github.com":
         address = replace(address, host="github.com")
-    return _artifact(address) or _repository(address, text, github_host) or _site(address, text)
+    return _artifact(address) or _clawhub(address) or _repository(address, text, github_host) or _site(address, text)
 
 
 def parse_without_scheme(text: str, typed: str, *, github_host: str = "github.com") -> Ref:
@@ -140,7 +142,7 @@ def parse_without_scheme(text: str, typed: str, *, github_host: str = "github.co
     address = read_named_address(f"https://{text}")
     if address.host == "www.github.com":
         address = replace(address, host="github.com")
-    found = _artifact(address) or _repository(address, typed, github_host)
+    found = _artifact(address) or _clawhub(address) or _repository(address, typed, github_host)
     if found:
         return found
     parts = [part for part in address.path.split("/") if part]
@@ -199,6 +201,14 @@ def _artifact(address: Address) -> HttpArchive | HttpSkillFile | None:
     if address.path.endswith(f"/{SKILL_FILE}") and address.host not in _FLAT and "/-/" not in address.path:
         return HttpSkillFile(url)
     return None
+
+
+def _clawhub(address: Address) -> RegistryRef | None:
+    """Parses the page of a skill on ClawHub: `/OWNER/skills/NAME` or `/OWNER/NAME`."""
+    found = _CLAWHUB.fullmatch(address.path)
+    if address.host.removeprefix("www.") != "clawhub.ai" or address.port or not found or not is_name(found["name"]):
+        return None
+    return RegistryRef(alias="clawhub", name=found["name"], owner=found["owner"].lower())
 
 
 def _repository(address: Address, typed: str, github_host: str) -> GitRef | None:

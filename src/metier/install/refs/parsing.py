@@ -61,11 +61,13 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})+(?::[0-9]{{1,5}})?")
 _SCP = re.compile(rf"(?P<user>[A-Za-z0-9_][\w.-]*)@(?P<host>{_LABEL}(?:\.{_LABEL})*):(?P<path>[\w./~+-]+)")
+_OWNER = r"[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*"
+_OWNED = re.compile(rf"(?:@?(?P<owner>{_OWNER})/)?(?P<name>[^@/]+)(?:@(?P<version>.*))?", re.DOTALL)
 # An `@` at the start of a folder's name, as in npm scopes, is part of the name.
 _AT = re.compile(r"(?P<left>.*?[^/])@(?P<right>.+)")
 
 
-def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: str = "github.com") -> Ref:
+def parse_ref(text: str, *, aliases: Collection[str] = ("r9s", "clawhub"), github_host: str = "github.com") -> Ref:
     """Parses a ref. Raises SkillNotFoundError, UsageError for an address that cannot be fetched, or RefusedError for a ref
     that leaves its folder or runs a program.
 
@@ -116,10 +118,15 @@ def _is_path(text: str) -> bool:
 
 def _prefix(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref:
     if prefix in aliases:
-        name, at, version = rest.partition("@")
-        if not is_name(name) or (at and not _is_version_or_range(version)):
+        found = _OWNED.fullmatch(rest)
+        if (
+            not found
+            or not is_name(found["name"])
+            or (found["version"] is not None and not _is_version_or_range(found["version"]))
+        ):
             raise unknown_form(typed)
-        return RegistryRef(alias=prefix, name=name, version=version or None)
+        owner = (found["owner"] or "").lower()
+        return RegistryRef(alias=prefix, name=found["name"], version=found["version"], owner=owner)
     rest, ref, skill = split_fragment(rest, typed)
     if found := _AT.fullmatch(rest):
         rest, ref = found["left"], git_ref(found["right"], typed)

@@ -37,7 +37,8 @@ __all__ = [
 
 ARCHIVE_ENDINGS = (".zip", ".skill", ".tar.gz", ".tgz")
 FORMS = (
-    "name", "./folder", "file.zip", "file.tar.gz", "file.skill", "r9s:name[@version or range]", "owner/repo[@skill]",
+    "name", "./folder", "file.zip", "file.tar.gz", "file.skill", "r9s:name[@version or range]",
+    "clawhub:[@owner/]name[@version or range]", "owner/repo[@skill]",
     "owner/repo/path[#ref]", "github:owner/repo[/path][@ref]", "gitlab:group/repo[//path][@ref]",
     "https://github.com/owner/repo/tree/branch/path", "git+https://host/repo.git[#ref]", "git@host:owner/repo.git",
     "https://host/skill.zip", "https://host/SKILL.md", "https://host (with /.well-known/agent-skills)",
@@ -90,10 +91,16 @@ class RegistryRef:
     name: str
     version: str | None = None
     """A version, a tag or a range, as typed."""
+    owner: str = ""
+    """Of a registry in which each owner has names of their own, such as ClawHub; empty leaves it to the registry."""
+
+    @property
+    def qualified_name(self) -> str:
+        return f"@{self.owner}/{self.name}" if self.owner else self.name
 
     @property
     def text(self) -> str:
-        return f"{self.alias}:{self.name}" + (f"@{self.version}" if self.version else "")
+        return f"{self.alias}:{self.qualified_name}" + (f"@{self.version}" if self.version else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,8 +215,8 @@ def publisher_of(ref: Ref) -> str:
             path = urlsplit(url).path if "://" in url else url.partition(":")[2]
         case OciRef(host=host, repository=path):
             pass
-        case RegistryRef(name=path):
-            host = ""
+        case RegistryRef(owner=owner):
+            return owner
         case HttpArchive(url=url) | HttpSkillFile(url=url) | WellKnown(url=url):
             host = urlsplit(url).hostname or ""
             path = urlsplit(url).path if host in _FILES_OF_OWNERS else ""

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from metier.errors import RefusedError
 from metier.values import dataclass
 
-__all__ = ["LOCAL", "SourceList", "SourceRules", "is_source_pattern"]
+__all__ = ["LOCAL", "SourceList", "SourceRules", "is_below", "is_source_pattern"]
 
 LOCAL = "path"
 """The name of every source on this disk."""
@@ -52,6 +52,18 @@ class SourceRules:
 
 def is_source_pattern(text: str) -> bool:
     return bool(re.fullmatch(r"(?:[a-z]+://)?(?:[^\s/?#@:\[\]]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[^\s?#]*)?", text))
+
+
+def is_below(url: str, base: str) -> bool:
+    """Returns whether a URL is below another, or the same, whatever their schemes. `/v2` of an OCI registry does not count."""
+    source, top = _Source.of(url), _Source.of(base)
+    parts = top.parts[1:] if source.scheme == "oci" and top.parts[:1] == ("v2",) else top.parts
+    is_same_port = source.scheme == "ssh" or _port(source) == _port(top)
+    return bool(top.host) and source.host == top.host and is_same_port and source.parts[: len(parts)] == parts
+
+
+def _port(source: _Source) -> str:
+    return "" if source.port in ("80", "443") else source.port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

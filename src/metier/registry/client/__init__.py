@@ -6,8 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from metier.registry.domain.secrets import find_secrets
     from metier.registry.oci_artifact import MANIFEST_TYPE, oci_digest
-    from metier.registry.wire import ReleaseFinding
+    from metier.registry.wire import PublishReceipt, ReleaseFinding
 
+    from .checked_skill import CheckedSkill, check_skill
     from .credentials import Logins, SigningKeyFile
     from .file_selection import SelectedFiles, select_files
     from .http_client import Json, RegistryClient, ResponseCache, registry_url
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MANIFEST_TYPE",
+    "CheckedSkill",
     "Json",
     "Logins",
     "PackedSkill",
     "PublishOptions",
+    "PublishReceipt",
     "PublishResult",
     "RegistryClient",
     "ReleaseFinding",
@@ -29,6 +32,7 @@ __all__ = [
     "SearchResult",
     "SelectedFiles",
     "SigningKeyFile",
+    "check_skill",
     "find_secrets",
     "has_job_token",
     "oci_digest",
@@ -45,7 +49,8 @@ if not TYPE_CHECKING:
         {
             "metier.registry.domain.secrets": ("find_secrets",),
             "metier.registry.oci_artifact": ("MANIFEST_TYPE", "oci_digest"),
-            "metier.registry.wire": ("ReleaseFinding",),
+            "metier.registry.wire": ("PublishReceipt", "ReleaseFinding"),
+            "metier.registry.client.checked_skill": ("CheckedSkill", "check_skill"),
             "metier.registry.client.oci_package": ("PackedSkill", "pack_for_oci"),
             "metier.registry.client.credentials": ("Logins", "SigningKeyFile"),
             "metier.registry.client.file_selection": ("SelectedFiles", "select_files"),

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 
-from metier.archive import pack, read_contents
-from metier.errors import InvalidSkillError
-from metier.registry.domain.admission import admit, scan_release
-from metier.registry.domain.publish import report_of
-from metier.registry.domain.records import PackageKind
+from metier.archive import read_contents
 from metier.registry.oci_artifact import ArtifactFacts, OciArtifact, build_artifact
 from metier.registry.wire import ReleaseFinding
 from metier.values import dataclass
 
-from .file_selection import SelectedFiles, select_files
-from .use_cases import PublishOptions, check_files
+from .checked_skill import check_skill
+from .file_selection import SelectedFiles
+from .use_cases import PublishOptions
 
 __all__ = ["PackedSkill", "pack_for_oci"]
 
@@ -35,13 +31,8 @@ class PackedSkill:
 
 def pack_for_oci(folder: str, options: PublishOptions, environment: Mapping[str, str]) -> PackedSkill:
     """Raises InvalidSkillError for a skill that cannot be published, unless the options ask for a dry run."""
-    files = select_files(folder)
-    check_files(files, os.path.basename(os.path.abspath(folder)), allow_placeholders=options.allow_placeholders)
-    admitted = admit(pack(files), PackageKind.SKILL, scan_release, options.version or None)
-    if admitted.is_refused and not options.dry_run:
-        raise InvalidSkillError(
-            f"{admitted.name} cannot be published", report=report_of(admitted.findings), hint="fix the findings"
-        )
+    checked = check_skill(folder, options)
+    admitted, files = checked.admission, checked.files
     facts = ArtifactFacts(
         name=admitted.name, version=admitted.version or "", description=admitted.description, license=admitted.license,
         digest=admitted.digest, created=_created(environment),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -49,6 +49,8 @@ class PublishResult:
     """Links in the folder, which were not published."""
     """Files that `.gitignore` or `.metierignore` excluded."""
     signed_by: str = ""
+    is_pending: bool = False
+    """True if the registry shows the release to others only after its own checks."""
 
     @property
     def is_refused(self) -> bool:
@@ -124,7 +126,17 @@ def check_files(files: SelectedFiles, name: str, *, allow_placeholders: bool) ->
         )  # fmt: skip
 
 
-def search(query: str, client: RegistryClient, options: SearchOptions | None = None) -> SearchResult:
+class SearchClient(Protocol):
+    """A registry that can be searched."""
+
+    @property
+    def url(self) -> str: ...
+
+    def search(self, query: str, *, limit: int = 20, cursor: str = "", **filters: str) -> Json:
+        """Returns a `SkillPage`."""
+
+
+def search(query: str, client: SearchClient, options: SearchOptions | None = None) -> SearchResult:
     """Returns one page of the skills that match; an empty query lists all of them."""
     options = options or SearchOptions()
     response = client.search(
@@ -156,7 +168,7 @@ def _sign(client: RegistryClient, receipt: PublishReceipt, private: str) -> str:
     return _convert(response, SignatureRow, client).signer
 
 
-def _convert(response: Json, to: type[T], client: RegistryClient) -> T:
+def _convert(response: Json, to: type[T], client: SearchClient) -> T:
     try:
         return msgspec.convert(response, to, strict=False)
     except msgspec.ValidationError as error:

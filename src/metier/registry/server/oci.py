@@ -35,6 +35,7 @@ __all__ = ["ROUTES", "login_token"]
 _MOST_KNOWN = 10_000
 _MOST_RELEASES = 500
 _PRIVATE = ((b"cache-control", b"private, no-cache"), (b"vary", b"authorization, cookie"))
+_INDEX = b"application/vnd.oci.image.index.v1+json"
 _VERSION = (b"docker-distribution-api-version", b"registry/2.0")
 _known: OrderedDict[tuple[int, str], tuple[str, str, str]] = OrderedDict()
 """The digests of manifest, config and layer of a release."""
@@ -82,6 +83,13 @@ async def tags(request: RegistryRequest) -> HttpResponse:
     package, releases, named = await _releases(request)
     versions = [_tag(release.version) for release in releases if not release.yanked]
     return json_response({"name": f"{package.namespace}/{package.name}", "tags": [*versions, *sorted(named)]})
+
+
+async def referrers(request: RegistryRequest) -> HttpResponse:
+    """Answers that no artefact refers to this one: signatures of releases are not over their manifests."""
+    await _releases(request)
+    body = b'{"schemaVersion":2,"mediaType":"%s","manifests":[]}' % _INDEX
+    return HttpResponse(body, content_type=_INDEX, headers=(_VERSION, *_PRIVATE))
 
 
 def _tag(version: str) -> str:
@@ -163,5 +171,6 @@ ROUTES = (
     _route("", ping, "Answers OCI clients that this registry has their API.", dict[str, Any]),
     _route(f"{_REPOSITORY}/manifests/{{reference}}", manifest, "A release as an OCI manifest.", bytes),
     _route(f"{_REPOSITORY}/blobs/{{digest}}", blob, "The layer or config of an OCI manifest.", bytes, "download"),
+    _route(f"{_REPOSITORY}/referrers/{{digest}}", referrers, "The artefacts that refer to a manifest: none.", dict[str, Any]),
     _route(f"{_REPOSITORY}/tags/list", tags, "The versions as OCI tags.", dict[str, Any]),
 )
