@@ -103,6 +103,15 @@ async def _spell(registry: Registry, _job: QueuedJob) -> None:
         after = await registry.store.respell(after=after)
 
 
+async def _cooldown(registry: Registry, job: QueuedJob) -> None:
+    """Shows a version whose cool-down is over, and indexes it. The subject is `skill:name@version`."""
+    kind, _, name = job.subject.rpartition("@")[0].partition(":")
+    package = await registry.store.find_package(kind, name)
+    if package:
+        await registry.store.end_cooldown(package.id, at=registry.clock())
+        await registry.store.enqueue("index", f"{kind}:{name}", due=registry.clock())
+
+
 async def _scan(registry: Registry, job: QueuedJob) -> None:
     """Scans a release again with the current rules. The subject is `skill:name@version`."""
     if registry.scanner is None:
@@ -122,4 +131,4 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
         await registry.store.set_scan(release.id, verdict=result.verdict, findings=findings, event=event)
 
 
-_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell}
+_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell, "cooldown": _cooldown}
