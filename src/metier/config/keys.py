@@ -165,6 +165,8 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="registry.review", kind=SettingKind.BOOLEAN, default=False, text="uploads wait for a reviewer in every namespace; else each namespace decides"),
         SettingKey(name="registry.self_review", kind=SettingKind.BOOLEAN, default=False, text="let reviewers approve their own uploads"),
         SettingKey(name="registry.cooldown", kind=SettingKind.TEXT, default="0", text="time for which a new version is installed only by its exact version, such as 24h or 3d; 0 for none"),
+        SettingKey(name="registry.draft_days", kind=SettingKind.NUMBER, default=0, least=0, text="`metier registry gc` deletes drafts after this many days; 0 for never"),
+        SettingKey(name="registry.prerelease_days", kind=SettingKind.NUMBER, default=0, least=0, text="`metier registry gc` deletes prereleases this many days after they were yanked; 0 for never"),
         SettingKey(name="registry.oidc.issuer", kind=SettingKind.TEXT, default="", text="single sign-on: the address of the OpenID provider; empty for none"),
         SettingKey(name="registry.oidc.client_id", kind=SettingKind.TEXT, default="", text="the registry's name at the provider"),
         SettingKey(name="registry.oidc.client_secret", kind=SettingKind.TEXT, default="", text="its secret there, best by the environment variable; empty for a public client"),

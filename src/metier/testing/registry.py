@@ -396,6 +396,7 @@ class RegistryStoreConformance(PeopleConformance):
             await store.publish(draft("pdf", state="draft"), None)
             card, second, created = await store.publish(draft("pdf", state="review", description="Other."), None)
             assert (created, second.description) == (True, "Other.")
+            assert await store.expired(drafts_before=5_000, yanked_before=5_000) == []
             assert await store.remove_release(second, event=event())
             assert await store.find_package("skill", "pdf") is None
             card, first, _ = await store.publish(draft("pdf"), None)

@@ -131,6 +131,11 @@ def a_quarantine(stage: Stage) -> dict[str, Any]:
     return {}
 
 
+def a_quarantined_version(stage: Stage) -> dict[str, Any]:
+    assert stage.admin("PUT", f"{stage.path}/versions/1.0.0/quarantine", json={"reason": "x"}).status_code == 200
+    return {}
+
+
 def a_draft(stage: Stage) -> dict[str, Any]:
     made = stage.admin("POST", f"/{stage.kind}s?namespace=acme&version=2.0.0&draft=1", content=stage.archive(stage.name))
     assert made.status_code == 201, made.text
@@ -266,6 +271,9 @@ def package_changes(kind: str) -> dict[tuple[str, str], tuple[str, Prepare]]:
         ("POST", f"{name}/report"): (OPEN, sends(json={"reason": "spam"})),
         ("PUT", f"{name}/quarantine"): (ADMIN, sends(json={"reason": "x"})),
         ("DELETE", f"{name}/quarantine"): (ADMIN, a_quarantine),
+        ("PUT", f"{version}/quarantine"): (ADMIN, sends(json={"reason": "x"})),
+        ("DELETE", f"{version}/quarantine"): (ADMIN, a_quarantined_version),
+        ("DELETE", version): (ADMIN, a_quarantined_version),
     }
 
 

@@ -114,6 +114,9 @@ class ReviewStore(Protocol):
         Returns False if the release has changed since it was read.
         """
 
+    async def expired(self, *, drafts_before: Millis, yanked_before: Millis) -> list[tuple[Package, Release]]:
+        """Returns drafts that were uploaded before a time, and prereleases that were yanked before one."""
+
     async def end_cooldown(self, package_id: int, *, at: Millis) -> None:
         """Shows and indexes the newest version whose cool-down is over."""
 

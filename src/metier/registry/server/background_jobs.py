@@ -15,7 +15,7 @@ import msgspec
 
 from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.registry.domain.admission import findings_from, scan_archive
-from metier.registry.domain.records import AuditEvent, PackageKind
+from metier.registry.domain.records import AuditEvent, PackageKind, ReleaseState, ScanStatus
 from metier.registry.domain.registry import Registry
 from metier.registry.wire import QueuedJob
 from metier.spec import split_document
@@ -129,6 +129,12 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
         findings = msgspec.json.encode(findings_from(result.problems)).decode()
         event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {result.verdict}")
         await registry.store.set_scan(release.id, verdict=result.verdict, findings=findings, event=event)
+        if result.verdict is ScanStatus.BLOCK:
+            rules = ", ".join(sorted({problem.code for problem in result.problems})) or "its rules"
+            reason = f"the scan blocks it ({rules})"
+            details = f"{version} {release.digest} {reason}"
+            held = AuditEvent(registry.clock(), "registry", "quarantine-version", subject, details)
+            await registry.store.set_state(release, ReleaseState.QUARANTINED, reason=reason, event=held)
 
 
 _JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell, "cooldown": _cooldown}

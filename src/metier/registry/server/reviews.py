@@ -59,6 +59,12 @@ async def reviews(request: RegistryRequest) -> HttpResponse:
     )
 
 
+async def quarantined(request: RegistryRequest) -> HttpResponse:
+    rows = await request.registry.moderation.quarantined_versions(request.caller)
+    listed = [views.review(package, release, request.base) for package, release in rows]
+    return json_response(wire.ReviewList(reviews=listed), headers=_NO_STORE)
+
+
 async def settings(request: RegistryRequest) -> HttpResponse:
     demanded = await request.registry.reviews.demands_review(request.caller, request.params["namespace"])
     return json_response(NamespaceSettings(demanded), headers=_NO_STORE)
@@ -156,6 +162,14 @@ def _named(request: RegistryRequest) -> tuple[str, str]:
 
 
 NAMESPACE_ROUTES = (
+    Route(
+        method="GET",
+        path="/quarantine",
+        endpoint=quarantined,
+        response_type=wire.ReviewList,
+        auth="admin",
+        summary="List the quarantined versions.",
+    ),
     Route(
         method="GET", path="/reviews", endpoint=reviews, response_type=wire.ReviewList, auth="review:NAMESPACE",
         summary="List the drafts and reviews of your namespaces.",

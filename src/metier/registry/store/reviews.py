@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from metier.registry.domain.records import AuditEvent, Millis, Package, PackageStatus, Release, ReleaseState
+from metier.spec import Version
 
 from .engine import Engine, Transaction
 from .packages import (
@@ -94,6 +95,16 @@ class ReviewRows:
             )
             await add_event(transaction, event)
         return True
+
+    async def expired(self, *, drafts_before: Millis, yanked_before: Millis) -> list[tuple[Package, Release]]:
+        rows = await self.engine.rows(
+            f"select {_PACKAGE}, {_RELEASE} from release r join package p on p.id = r.package"
+            " where (r.state = ? and r.published < ?) or (r.state = ? and r.yanked < ?) order by r.id",
+            (ReleaseState.DRAFT, drafts_before, ReleaseState.ONLINE, yanked_before),
+            slow=True,
+        )
+        found = [(Package(*row[:_WIDTH]), Release(*row[_WIDTH:])) for row in rows]
+        return [pair for pair in found if pair[1].state == ReleaseState.DRAFT or Version.parse(pair[1].version).pre]
 
     async def end_cooldown(self, package_id: int, *, at: Millis) -> None:
         async with self._changing(package_id) as transaction:
