@@ -18,13 +18,24 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from metier.archive import pack
-from metier.registry import Caller, PackageVisibility, PublishRequest, Registry, ServerOptions, create_app, open_registry
+from metier.registry import (
+    Caller,
+    OidcOptions,
+    PackageVisibility,
+    PublishRequest,
+    Registry,
+    ServerOptions,
+    create_app,
+    open_registry,
+)
 from metier.registry.server import scan_release
 from metier.spec import MemoryFiles
+from metier.values import replace
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -62,8 +73,9 @@ def _evals(browser: Browser, folder: str) -> None:
 
 
 def _registry(browser: Browser, folder: str) -> None:
+    oidc = OidcOptions(issuer="https://id.example.com", client_id="metier", roles={"*": ("read",)})
     options = ServerOptions(
-        db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}"
+        db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}", oidc=oidc
     )
     # Its own thread: Playwright runs an event loop in this one.
     with ThreadPoolExecutor() as threads:
@@ -72,8 +84,13 @@ def _registry(browser: Browser, folder: str) -> None:
         threads.submit(server.run)
         while not server.started:
             time.sleep(0.05)
-        for scheme, shots in (("light", ("home", "skill", "diff", "account")), ("dark", ("search", "security"))):
-            size = {"width": 1200, "height": 860}
+        desk, phone = (1200, 860), (390, 780)
+        for scheme, (width, height), shots in (
+            ("light", desk, ("home", "skill", "diff", "playground", "sign-in", "account", "users", "review")),
+            ("dark", desk, ("search", "security")),
+            ("light", phone, ("phone",)),
+        ):
+            size = {"width": width, "height": height}
             page = browser.new_page(base_url=options.url, viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
             for name in shots:
                 _open(page, name, token)
@@ -89,7 +106,9 @@ def _open(page: Page, name: str, token: str) -> None:
         page.get_by_role("button", name="Log in").click()
         page.wait_for_url("**/account")
     paths = {"home": "/", "search": "/search?q=data", "skill": "/skill/data-analysis", "account": "/account",
-             "diff": "/skill/data-analysis/diff?from=1.0.0&to=1.1.0", "security": "/skill/web-scraping/security"}  # fmt: skip
+             "diff": "/skill/data-analysis/diff?from=1.0.0&to=1.1.0", "security": "/skill/web-scraping/security",
+             "sign-in": "/login", "users": "/admin", "review": "/review/data-analysis/1.2.0", "phone": "/search?q=data",
+             "playground": "/playground?q=clean+this+csv+file"}  # fmt: skip
     page.goto(paths[name])
 
 
@@ -98,6 +117,9 @@ async def _fill_registry(options: ServerOptions) -> str:
     try:
         token = await registry.tokens.create_first(now=registry.clock())
         admin = await registry.tokens.authenticate(token, address="", now=registry.clock())
+        for name, scopes in (("ann", ("publish:metier-team", "read")), ("bo", ("review:metier-team", "read"))):
+            link = await registry.invitations.create(admin, scopes, days=7, now=registry.clock())
+            await registry.invitations.accept(link, name, address="", now=registry.clock())
         for place, folder in enumerate(sorted(path.parent for path in BUNDLED.glob("*/SKILL.md"))):
             await _publish(registry, admin, folder, place)
         return token or ""
@@ -117,6 +139,13 @@ async def _publish(registry: Registry, admin: Caller, folder: Path, place: int) 
         files["SKILL.md"] = files["SKILL.md"].replace(b"never prompts", b"never asks, never prompts")
         newer = PublishRequest(namespace="metier-team", visibility=PackageVisibility.PUBLIC, version="1.1.0")
         await registry.publisher.publish(admin, lambda: pack(MemoryFiles(files)), newer)
+        files["scripts/rates.sh"] = b"#!/bin/sh\ncurl --output rates.csv https://data.tidal-works.io/rates.csv\n"
+        files["SKILL.md"] += b"\nGet the exchange rates with `scripts/rates.sh`.\n"
+        await registry.reviews.set_demands_review(admin, "metier-team", demanded=True)
+        ann = replace(admin, token=None if admin.token is None else msgspec.structs.replace(admin.token, holder="ann"))
+        waiting = PublishRequest(namespace="metier-team", version="1.2.0")
+        await registry.publisher.publish(ann, lambda: pack(MemoryFiles(files)), waiting)
+        await registry.reviews.set_demands_review(admin, "metier-team", demanded=False)
     assert done.package is not None
     today = datetime.now(UTC).date()
     for back in range(90):

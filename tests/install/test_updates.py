@@ -8,7 +8,7 @@ import pytest
 
 from install.builders import FakeFetcher, contents, fetched, installed, prepared, snapshot, store_in
 from metier.errors import ConflictError, RefusedError
-from metier.install.diff import changed_files, diff, new_permissions
+from metier.install.diff import changed_files, diff_text, new_permissions
 from metier.install.options import InstallOptions
 from metier.install.prepare import prepare
 from metier.install.protocols import FetchedSkill
@@ -128,7 +128,7 @@ def test_new_tools_and_scripts_are_listed() -> None:
 def test_a_binary_file_is_only_named_in_a_diff() -> None:
     before, after = contents("pdf", files={"a.bin": b"\0old"}), contents("pdf", files={"a.bin": b"\0new", "b.bin": b"\0"})
     assert changed_files(before, after) == ("M a.bin", "A b.bin")
-    assert diff(before, after, "pdf").split("\n") == ["Binary or long file pdf/a.bin changed", "File pdf/b.bin added"]
+    assert diff_text(before, after, "pdf").split("\n") == ["Binary or long file pdf/a.bin changed", "File pdf/b.bin added"]
 
 
 def _with_network(host: str, **options: Any) -> FetchedSkill:

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .clawhub_registry import ClawHubRegistry
     from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
+    from .diff import diff_text
     from .export.export_files import ExportResult, export_folders
     from .export.export_formats import Export, ExportFormat, SkillToExport, export_skills
     from .fetch.cache import CacheSize, SkillCache
@@ -168,6 +169,7 @@ __all__ = [
     "cached_scan",
     "changes",
     "default_targets",
+    "diff_text",
     "export_folders",
     "export_skills",
     "fetch_ref",
@@ -228,6 +230,7 @@ if not TYPE_CHECKING:
                 "not_installed",
                 "read_plugins",
             ),
+            "metier.install.diff": ("diff_text",),
             "metier.install.export.export_files": ("ExportResult", "export_folders"),
             "metier.install.export.export_formats": ("Export", "ExportFormat", "SkillToExport", "export_skills"),
             "metier.install.fetch.cache": (

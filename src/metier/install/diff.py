@@ -11,7 +11,7 @@ from metier.spec import Files, load
 
 from .transaction.plan import edited_files
 
-__all__ = ["changed_files", "diff", "new_permissions"]
+__all__ = ["changed_files", "diff_text", "new_permissions"]
 
 _LONGEST = 200_000
 _MOST_LINES = 400
@@ -22,7 +22,7 @@ def changed_files(before: Files, after: Files) -> tuple[str, ...]:
     return edited_files(file_hashes(before), file_hashes(after))
 
 
-def diff(before: Files, after: Files, name: str) -> str:
+def diff_text(before: Files, after: Files, name: str) -> str:
     """Returns a unified diff of the text files; binary and very long files are only named."""
     return "\n".join(line for change in changed_files(before, after) for line in _file_diff(before, after, name, change))
 

@@ -10,7 +10,7 @@ from metier.sources import DiskFiles
 from metier.spec import Capabilities, Files, OwnFiles
 from metier.values import dataclass, field, replace
 
-from .diff import changed_files, diff, new_permissions
+from .diff import changed_files, diff_text, new_permissions
 from .edits import find_edits, locked_files, merge_edits, resolve_merge, unresolved
 from .lock.lock_file import LockEntry
 from .merge import MergeConflict, MergeSide
@@ -187,7 +187,7 @@ def _update(
         skill=skill,
         versions=_versions(entry, skill.entry, found),
         changed=changed_files(before, skill.files),
-        diff=diff(before, skill.files, entry.name),
+        diff=diff_text(before, skill.files, entry.name),
         permissions=new_permissions(before, skill.files),
         wider=skill.wider_than(_listed(entry, before, scan)),
         edited=edits.changes if edits else (),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .domain.access import Caller
     from .domain.admission import ReleaseScan
     from .domain.protocols import BlobStore, RegistryStore
-    from .domain.publish import PublishRequest
+    from .domain.publish import PublishRequest, ReleasePolicy
     from .domain.records import (
         AuditEvent,
         Invitation,
@@ -77,7 +77,7 @@ _EXPORTS = {
     "metier.registry.domain.access": ("Caller",),
     "metier.registry.domain.admission": ("ReleaseScan",),
     "metier.registry.domain.protocols": ("BlobStore", "RegistryStore"),
-    "metier.registry.domain.publish": ("PublishRequest",),
+    "metier.registry.domain.publish": ("PublishRequest", "ReleasePolicy"),
     "metier.registry.domain.records": (
         "AuditEvent",
         "Invitation",
@@ -158,6 +158,7 @@ __all__ = [
     "RegistryUser",
     "Release",
     "ReleaseDraft",
+    "ReleasePolicy",
     "ReleaseScan",
     "RequestRates",
     "ScanStatus",

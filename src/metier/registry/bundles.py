@@ -6,6 +6,8 @@ import hashlib
 import os
 from collections.abc import Sequence
 
+import msgspec
+
 from metier.errors import ConflictError, InvalidSkillError, NotFoundError, RefusedError, UnavailableError, UsageError
 from metier.sources import replace_bytes
 from metier.values import dataclass
@@ -26,7 +28,16 @@ from .domain.admission import Admission, admit, scan_release
 from .domain.protocols import BlobStore, nothing
 from .domain.publish import check_namespace, draft_release, report_of
 from .domain.queries import Queries
-from .domain.records import Package, PackageKind, PackageStatus, PackageVisibility, Release, Signature, SigningKey
+from .domain.records import (
+    Package,
+    PackageKind,
+    PackageStatus,
+    PackageVisibility,
+    Release,
+    ReleaseState,
+    Signature,
+    SigningKey,
+)
 from .domain.registry import now_millis
 from .domain.signatures import LARGEST_BUNDLE, verified_identity
 from .location import RegistryLocation
@@ -112,7 +123,11 @@ async def unbundle(
         for release, admitted in zip(releases, admissions, strict=True):
             is_known = await store.find_package(PackageKind.SKILL, release.name) is not None
             visibility = None if is_known else release.visibility
-            draft = draft_release(caller, namespace or release.namespace, admitted, visibility=visibility, at=now)
+            # The administrator who imports it answers for it, so it waits for no review.
+            draft = msgspec.structs.replace(
+                draft_release(caller, namespace or release.namespace, admitted, visibility=visibility, at=now),
+                state=ReleaseState.ONLINE,
+            )
             signatures = tuple(_signature(release, each, namespace or each.signer, now) for each in release.signatures)
             imported.append(ImportedRelease(draft=draft, signatures=signatures, keep_archive=_ArchiveWrite(blobs, admitted)))
         # The dry run finds every conflict before an archive is written.

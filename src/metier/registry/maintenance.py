@@ -11,7 +11,7 @@ import socket
 from functools import partial
 
 from metier.errors import NotFoundError, plural
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 from .domain.access import Caller, local_caller
 from .domain.invitations import Invitations
@@ -28,6 +28,7 @@ __all__ = [
     "GarbageResult",
     "collect_garbage",
     "create_token",
+    "delete_expired",
     "delete_unused_archives",
     "invite",
     "list_tokens",
@@ -48,17 +49,42 @@ class GarbageResult:
     deleted: int
     bytes: int
     kept: int
+    expired: tuple[str, ...] = ()
+    """Drafts and yanked prereleases that were deleted, as NAME@VERSION."""
 
 
-async def collect_garbage(location: RegistryLocation, *, dry_run: bool = False) -> GarbageResult:
-    """Deletes archives that no release names and that were written more than a day ago."""
+async def collect_garbage(
+    location: RegistryLocation, *, dry_run: bool = False, draft_days: int = 0, prerelease_days: int = 0
+) -> GarbageResult:
+    """Deletes archives that no release names and that were written more than a day ago.
+
+    Before that, deletes drafts that are older than `draft_days`, and prereleases that were yanked more than `prerelease_days`
+    ago; 0 keeps them. Other versions are never deleted: a lock may name them.
+    """
     async with location.open() as (store, blobs):
         now = now_millis()
-        done = await delete_unused_archives(store, blobs, now=now, dry_run=dry_run)
+        expired = await delete_expired(store, now=now, draft_days=draft_days, prerelease_days=prerelease_days, dry_run=dry_run)
+        done = replace(await delete_unused_archives(store, blobs, now=now, dry_run=dry_run), expired=expired)
         if done.deleted and not dry_run:
             details = f"{plural(done.deleted, 'archive')}, {plural(done.bytes, 'byte')}"
             await store.add_event(shell_user().event(now, "gc", "archives", details))
         return done
+
+
+async def delete_expired(
+    store: RegistryStore, *, now: Millis, draft_days: int, prerelease_days: int, dry_run: bool = False
+) -> tuple[str, ...]:
+    """Returns the releases that are past their time, as NAME@VERSION, and deletes them unless it is a dry run."""
+    pairs = await store.expired(
+        drafts_before=now - draft_days * _DAY_MS if draft_days else 0,
+        yanked_before=now - prerelease_days * _DAY_MS if prerelease_days else 0,
+    )
+    found = []
+    for package, release in pairs:
+        event = shell_user().event(now, "expire", f"{package.kind}:{package.name}", f"{release.version} {release.digest}")
+        if dry_run or await store.remove_release(release, event=event):
+            found.append(f"{package.name}@{release.version}")
+    return tuple(found)
 
 
 async def delete_unused_archives(

@@ -42,7 +42,7 @@ async def export_static(location: RegistryLocation, folder: str, names: Sequence
             found = [await queries.find_package(ANONYMOUS, PackageKind.SKILL, name) for name in sorted(set(names))]
         else:
             found = await queries.index(ANONYMOUS, limit=_MOST)
-        packages = [package for package in found if package.version]
+        packages = [package for package in found if package.latest]
         before = _listed(index)
         os.makedirs(place, exist_ok=True)
         for package in packages:

@@ -23,6 +23,9 @@ __all__ = [
     "QueuedJob",
     "ReleaseDetails",
     "ReleaseFinding",
+    "ReviewDetails",
+    "ReviewList",
+    "ReviewRow",
     "SignatureRow",
     "SkillPage",
     "SkillSummary",
@@ -57,6 +60,10 @@ class SkillSummary(Struct, kw_only=True):
     signed_by: str = ""
     created: str = ""
     updated: str = ""
+    fresh: str = ""
+    """The newest version, while it is in its cool-down. `version` is an older one then, or empty."""
+    available: str = ""
+    """The end of that cool-down."""
 
 
 class SkillPage(Struct, kw_only=True):
@@ -158,6 +165,56 @@ class VersionRow(Struct, kw_only=True):
     signatures: list[SignatureRow] | None = None
     provenance: Provenance | None = None
     """The CI job that published it with trusted publishing."""
+    available: str = ""
+    """The end of its cool-down, until which only its exact version should be chosen; empty after that."""
+
+
+class ReviewRow(Struct, kw_only=True):
+    """A version that is not online."""
+
+    id: int
+    kind: str
+    name: str
+    version: str
+    namespace: str
+    state: str
+    comment: str
+    """The comment of the reviewer who returned it, or the reason of its quarantine."""
+    digest: str
+    publisher: str
+    uploaded: str
+    verdict: str
+    current: str
+    """The version that is online; empty if there is none."""
+    page: str = ""
+
+
+class ReviewList(Struct, kw_only=True):
+    reviews: list[ReviewRow]
+    next: str | None = None
+    """`before` of the next page, if there is one."""
+
+
+class ReviewStep(Struct, kw_only=True):
+    at: str
+    actor: str
+    action: str
+    details: str
+
+
+class ReviewDetails(Struct, kw_only=True):
+    """A version that is not online, with all that a reviewer looks at."""
+
+    review: ReviewRow
+    version: VersionRow
+    lint: list[ReleaseFinding]
+    capabilities: list[str]
+    """One line for each kind, as in `metier skill scan`."""
+    new_capabilities: list[str]
+    """The lines that the current version does not have."""
+    changed_files: list[str]
+    """The files that differ from the current version."""
+    history: list[ReviewStep]
 
 
 class VersionList(Struct, kw_only=True):
@@ -189,6 +246,13 @@ class PublishReceipt(Struct, kw_only=True):
     """`private` or `public`, after the upload; empty if the upload is refused."""
     visibility_changed: bool = False
     """True if the upload changed the visibility of a package that exists."""
+    state: str = ""
+    """`online`, `review`, `draft` or `quarantined`; empty if the upload is refused, and from an older server."""
+    state_reason: str = ""
+    review: str = ""
+    """The address of the page of a version that is not online."""
+    available: str = ""
+    """The end of its cool-down, if it has one."""
 
 
 class ProblemDetails(Struct, kw_only=True, omit_defaults=True):

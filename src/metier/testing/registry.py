@@ -356,10 +356,83 @@ class RegistryStoreConformance(PeopleConformance):
         async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             await store.set_tag(card.id, "beta", "1.0.0", event=event())
+            await store.publish(draft("pdf", "1.1.0"), None)
             await store.set_tag(card.id, "beta", "1.1.0", event=event())
             assert await store.tags(card.id) == {"beta": "1.1.0"}
             await store.set_tag(card.id, "beta", None, event=event())
             assert await store.tags(card.id) == {}
+
+        self._with(tmp_path, body)
+
+    def test_a_release_that_is_not_online_is_seen_by_reviews_only(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            card, release, created = await store.publish(draft("pdf", state="review", description="Reads plums."), ("acme",))
+            assert (created, release.state, card.version, card.hidden) == (True, "review", "", 1)
+            assert (await store.release(card.id, "1.0.0"), await store.releases(card.id)) == (None, [])
+            assert await store.browse(ALL, sort=Sort.NAME, after=None, limit=9) == []
+            assert await store.recall([["plum"]], ALL) == []
+            assert (await store.totals())["releases"] == 0
+            assert await store.any_release(card.id, "1.0.0") == release
+            assert [each.id for _, each in await store.waiting(("review",), ("acme",))] == [release.id]
+            assert await store.waiting(("review",), ()) == await store.waiting(("draft",), None) == []
+            stale = replace(release, digest="sha256:other")
+            assert not await store.set_state(stale, "online", reason="", event=event())
+            assert await store.set_state(release, "online", reason="", event=event())
+            shown = await store.find_package("skill", "pdf")
+            assert shown is not None
+            assert (shown.version, shown.hidden, shown.description) == ("1.0.0", 0, "Reads plums.")
+            assert [each.name for each in await store.recall([["plum"]], ALL)] == ["pdf"]
+            online = await store.release(card.id, "1.0.0")
+            assert online is not None
+            await store.set_state(online, "quarantined", reason="bad", event=event())
+            hidden = await store.find_package("skill", "pdf")
+            assert hidden is not None
+            assert (hidden.version, hidden.hidden) == ("", 0)
+
+        self._with(tmp_path, body)
+
+    def test_an_upload_that_waits_is_replaced_and_one_that_was_online_is_kept_in_mind(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            await store.publish(draft("pdf", state="draft"), None)
+            card, second, created = await store.publish(draft("pdf", state="review", description="Other."), None)
+            assert (created, second.description) == (True, "Other.")
+            assert await store.expired(drafts_before=5_000, yanked_before=5_000) == []
+            assert await store.remove_release(second, event=event())
+            assert await store.find_package("skill", "pdf") is None
+            card, first, _ = await store.publish(draft("pdf"), None)
+            await store.set_state(first, "quarantined", reason="bad", event=event())
+            held = await store.any_release(card.id, "1.0.0")
+            assert held is not None
+            assert await store.remove_release(held, event=event())
+            await raises(ConflictError, store.publish(draft("pdf", description="Evil."), None))
+
+        self._with(tmp_path, body)
+
+    def test_a_namespace_asks_for_reviews(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            assert not await store.demands_review(("acme",))
+            assert await store.set_demands_review("acme", demanded=True, event=event())
+            assert not await store.set_demands_review("acme", demanded=True, event=event())
+            assert await store.demands_review(("other", "acme"))
+            _, release, _ = await store.publish(draft("pdf"), None)
+            assert release.state == "review"
+            _, release, _ = await store.publish(draft("pdf", "2.0.0", state="online"), None)
+            assert release.state == "online"
+
+        self._with(tmp_path, body)
+
+    def test_a_version_in_its_cooldown_is_shown_only_if_there_is_no_other(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            card, _, _ = await store.publish(draft("pdf", cooldown=500), None)
+            assert (card.version, card.fresh, card.latest, card.available) == ("1.0.0", "1.0.0", "", 1_500)
+            await store.end_cooldown(card.id, at=1_500)
+            card, _, _ = await store.publish(draft("pdf", "1.1.0", at=2_000, cooldown=500), None)
+            assert (card.version, card.fresh, card.latest, card.available) == ("1.0.0", "1.1.0", "1.0.0", 2_500)
+            assert await store.claim(now=2_499, lease=1) is not None, "of the first version"
+            await store.end_cooldown(card.id, at=2_500)
+            shown = await store.find_package("skill", "pdf")
+            assert shown is not None
+            assert (shown.version, shown.fresh, shown.latest) == ("1.1.0", "", "1.1.0")
 
         self._with(tmp_path, body)
 

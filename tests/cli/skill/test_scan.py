@@ -29,6 +29,17 @@ def test_a_finding_has_a_place_an_excerpt_and_a_hint(shell: Shell) -> None:
     assert lines[5].startswith("      hint: ")
 
 
+def test_a_file_of_advisories_that_does_not_exist_is_one_sentence_and_a_hint(shell: Shell) -> None:
+    shell.skill("notes")
+    shell("config", "set", "scan.advisories", "gone.json").ok()
+    ran = shell("skill", "scan", "notes")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.splitlines() == [
+        "error: no such file of advisories: 'gone.json'",
+        "hint: correct it with `metier config set scan.advisories PATH`",
+    ]
+
+
 def test_fail_on_decides_the_exit_code(shell: Shell) -> None:
     shell.skill("bad", body=BAD)
     shell.skill("doubtful", body=DOUBTFUL)

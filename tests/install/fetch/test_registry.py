@@ -164,3 +164,38 @@ def test_an_archive_at_the_name_itself_is_a_skill_with_all_its_files(tmp_path: P
         server.routes["/skills/a"] = Answer(pack(contents))
         (skill,) = fetch_ref(parse_ref("internal:a", aliases=ALIASES), access_to(server, tmp_path)).skills
     assert sorted(file.path for file in skill.files.list()) == ["SKILL.md", "scripts/x.sh"]
+
+
+@pytest.mark.parametrize(("wanted", "version"), [("", "1.0.0"), ("@^1.0", "1.0.0"), ("@latest", "1.0.0"), ("@1.1.0", "1.1.0")])
+def test_a_version_in_the_registrys_cooldown_is_taken_only_by_its_exact_version(
+    tmp_path: Path, wanted: str, version: str
+) -> None:
+    with site() as server:
+        publish(server, "pdf", "1.0.0", "1.1.0")
+        mark_fresh(server, "pdf", "1.1.0", version="1.0.0")
+        found = fetch_ref(parse_ref(f"internal:pdf{wanted}", aliases=ALIASES), access_to(server, tmp_path))
+        assert found.skills[0].origin.version == version
+        said = ("pdf: newer version in its cool-down: 1.1.0 until 2026-01-02T00:00:00Z",)
+        assert found.warnings == (said if version == "1.0.0" else ())
+
+
+@pytest.mark.parametrize("wanted", ["", "@^1.0", "@latest"])
+def test_a_skill_with_only_versions_in_their_cooldown_is_refused_with_the_exact_version(tmp_path: Path, wanted: str) -> None:
+    with site() as server:
+        publish(server, "pdf", "1.1.0")
+        mark_fresh(server, "pdf", "1.1.0", version="")
+        with pytest.raises(RefusedError, match=r"pdf 1\.1\.0 is in its cool-down at internal until 2026-01-02") as refused:
+            fetch_ref(parse_ref(f"internal:pdf{wanted}", aliases=ALIASES), access_to(server, tmp_path))
+        assert refused.value.hint.endswith("internal:pdf@1.1.0")
+
+
+def mark_fresh(server: Site, name: str, fresh: str, *, version: str) -> None:
+    """Changes the answers of the registry to those during the cool-down of a version."""
+    end = "2026-01-02T00:00:00Z"
+    answers = [server.routes[path] for path in (f"/skills/{name}", f"/skills/{name}/versions")]
+    one, listed = (json.loads(answer.body) for answer in answers if isinstance(answer, Answer))
+    one |= {"version": version, "fresh": fresh, "available": end, **({} if version else {"download_url": ""})}
+    for row in listed["versions"]:
+        row["available"] = end if row["version"] == fresh else ""
+    server.routes[f"/skills/{name}"] = Answer(json.dumps(one).encode())
+    server.routes[f"/skills/{name}/versions"] = Answer(json.dumps(listed).encode())

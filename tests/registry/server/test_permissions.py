@@ -21,7 +21,7 @@ PROVIDER: list[FakeProvider] = []
 TEXT = unpack(archive("fresh")).read("SKILL.md", limit=9_999)
 FILE = {"path": "SKILL.md", "size": len(TEXT), "sha256": hashlib.sha256(TEXT).hexdigest()}
 
-MANAGE, UPLOAD, YANK, ADMIN, TOKENS, OPEN = "manage", "upload", "yank", "admin", "tokens", "open"
+MANAGE, UPLOAD, YANK, ADMIN, TOKENS, OPEN, REVIEW = "manage", "upload", "yank", "admin", "tokens", "open", "review"
 CALLERS: dict[str, tuple[str, tuple[str, ...], frozenset[str]]] = {
     # name: holder, scopes, rights on the packages of acme
     "anonymous": ("", (), frozenset({OPEN})),
@@ -33,7 +33,10 @@ CALLERS: dict[str, tuple[str, tuple[str, ...], frozenset[str]]] = {
     "publish:acme": ("acme", ("publish:acme",), frozenset({OPEN, MANAGE, UPLOAD})),
     "publish:*": ("robot", ("publish:*",), frozenset({OPEN, MANAGE, UPLOAD})),
     "publish:other": ("other", ("publish:other", "yank", "tokens", "read"), frozenset({OPEN, TOKENS, UPLOAD})),
-    "admin": ("root", ("admin",), frozenset({OPEN, MANAGE, UPLOAD, YANK, TOKENS, ADMIN})),
+    "review:acme": ("judge", ("review:acme",), frozenset({OPEN, REVIEW})),
+    "review:*": ("judge", ("review:*",), frozenset({OPEN, REVIEW})),
+    "review:other": ("other", ("review:other",), frozenset({OPEN})),
+    "admin": ("root", ("admin",), frozenset({OPEN, MANAGE, UPLOAD, YANK, TOKENS, ADMIN, REVIEW})),
 }
 
 
@@ -75,6 +78,7 @@ class Stage:
             "invitation",
             "trusted_publisher",
             "used_job_token",
+            "namespace_setting",
         )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
         # Not the time of its last use, which every request changes.
@@ -125,6 +129,32 @@ def a_tag(stage: Stage) -> dict[str, Any]:
 def a_quarantine(stage: Stage) -> dict[str, Any]:
     stage.admin("PUT", f"{stage.path}/quarantine", json={"reason": "x"})
     return {}
+
+
+def a_quarantined_version(stage: Stage) -> dict[str, Any]:
+    assert stage.admin("PUT", f"{stage.path}/versions/1.0.0/quarantine", json={"reason": "x"}).status_code == 200
+    return {}
+
+
+def a_draft(stage: Stage) -> dict[str, Any]:
+    made = stage.admin("POST", f"/{stage.kind}s?namespace=acme&version=2.0.0&draft=1", content=stage.archive(stage.name))
+    assert made.status_code == 201, made.text
+    return {"version": "2.0.0", "data": {"action": "submit"}}
+
+
+def a_review(stage: Stage) -> dict[str, Any]:
+    """Asks for reviews only meanwhile: other requests of this test publish in the same namespace."""
+    stage.admin("PUT", "/namespaces/acme/settings", json={"review": True})
+    stage.admin("POST", f"/{stage.kind}s?namespace=acme&version=2.0.0", content=stage.archive(stage.name))
+    stage.admin("PUT", "/namespaces/acme/settings", json={"review": False})
+    digest = stage.admin("GET", f"{stage.path}/versions/2.0.0/review").json()["review"]["digest"]
+    body = {"digest": digest, "comment": "c"}
+    return {"version": "2.0.0", "json": body}
+
+
+def a_review_on_a_page(stage: Stage) -> dict[str, Any]:
+    asked = a_review(stage)
+    return {"version": "2.0.0", "data": {**asked["json"], "action": "return"}}
 
 
 def a_second_owner(stage: Stage) -> dict[str, Any]:
@@ -224,6 +254,10 @@ def package_changes(kind: str) -> dict[tuple[str, str], tuple[str, Prepare]]:
         ("POST", f"{version}/unyank"): (YANK, a_yanked_version),
         ("PUT", f"{version}/signature"): (MANAGE, a_signature),
         ("POST", f"{version}/rescan"): (MANAGE, sends()),
+        ("POST", f"{version}/review/submit"): (MANAGE, a_draft),
+        ("POST", f"{version}/review/approve"): (REVIEW, a_review),
+        ("POST", f"{version}/review/return"): (REVIEW, a_review),
+        ("DELETE", f"{version}/review"): (MANAGE, a_draft),
         ("DELETE", name): (MANAGE, sends()),
         ("POST", f"{name}/undelete"): (MANAGE, a_deleted_package),
         ("PUT", f"{name}/visibility"): (MANAGE, sends(json={"visibility": "private"})),
@@ -237,6 +271,9 @@ def package_changes(kind: str) -> dict[tuple[str, str], tuple[str, Prepare]]:
         ("POST", f"{name}/report"): (OPEN, sends(json={"reason": "spam"})),
         ("PUT", f"{name}/quarantine"): (ADMIN, sends(json={"reason": "x"})),
         ("DELETE", f"{name}/quarantine"): (ADMIN, a_quarantine),
+        ("PUT", f"{version}/quarantine"): (ADMIN, sends(json={"reason": "x"})),
+        ("DELETE", f"{version}/quarantine"): (ADMIN, a_quarantined_version),
+        ("DELETE", version): (ADMIN, a_quarantined_version),
     }
 
 
@@ -247,6 +284,9 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("DELETE", "/tokens/{id}"): (TOKENS, another_token_of_the_holder),
     ("POST", "/namespaces/{namespace}/keys"): (MANAGE, lambda stage: {"json": {"public": stage.public}}),
     ("DELETE", "/namespaces/{namespace}/keys/{keyid}"): (MANAGE, a_key),
+    ("PUT", "/namespaces/{namespace}/settings"): (REVIEW, sends(json={"review": False})),
+    ("POST", "/owner/{namespace}"): (REVIEW, sends(data={"review": "off"})),
+    ("POST", "/review/{name}/{version}"): (REVIEW, a_review_on_a_page),
     ("POST", "/namespaces/{namespace}/trusted-publishers"): (MANAGE, a_rule),
     ("DELETE", "/namespaces/{namespace}/trusted-publishers/{id}"): (MANAGE, a_trusted_publisher),
     ("POST", "/oidc/exchange"): (OPEN, a_job_token),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from metier.registry.domain.registry import WorkLimits
-from metier.registry.web.diff import FileDiff, diff_files, differing_paths
+from metier.registry.server.views import differing_paths
+from metier.registry.web.diff import FileDiff, diff_files
 from metier.registry.wire import FileRow
 from registry.builders import site
 

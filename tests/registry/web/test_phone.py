@@ -31,6 +31,8 @@ PAGES = {
     "/skill/{name}/versions": [f"/skill/{NAME}/versions"],
     "/skill/{name}/diff": [f"/skill/{NAME}/diff?from=1.0.0&to=1.1.0"],
     "/skill/{name}/security": [f"/skill/{NAME}/security"],
+    "/review": ["/review"],
+    "/review/{name}/{version}": [f"/review/{NAME}/2.0.0"],
     "/login": ["/login"],
     "/login/sso": [],
     "/login/callback": ["/login/callback"],
@@ -67,6 +69,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         for version in ("1.0.0", "1.1.0"):
             body = BODY.replace("high", "higher") if version == "1.1.0" else BODY
             made.publish(archive(NAME, version, description="Reads tide tables. " * 20, body=body, files=script))
+        draft = archive(NAME, "2.0.0", description="Reads tide tables. " * 20, body=BODY.replace("low", "lower"), files=script)
+        made.publish(draft, query="visibility=public&draft=1")
         made.publish(archive("star-map", "1.0.0", description="Draws the stars above a town"))
         link = made.ask_page("/admin/invite", {"scopes": "publish:a-namespace-with-a-long-name read yank tokens", "days": "7"})
         made.ask_page(f"/invite/{link.partition('/invite/')[2][:43]}", {"name": "a-user-with-quite-a-long-name"})

@@ -143,6 +143,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "key": ("", "Manage the key that signs your releases."),
         "token": ("", "Create, list and revoke tokens of your registry."),
         "trusted-publisher": ("", "Manage the CI jobs that may publish without a stored token."),
+        "review": ("", "Review uploads before they are online."),
         "invite": ("metier.cli.registry.invite:invite", "Make a link that invites one person."),
         "user": ("", "List and disable the people who sign in."),
         "stats": ("metier.cli.registry.stats:stats", "Show registry statistics."),
@@ -168,6 +169,15 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "add": ("metier.cli.registry.trusted_publisher:add", "Let a CI job publish in a namespace."),
         "list": ("metier.cli.registry.trusted_publisher:list_all", "List the CI jobs that may publish."),
         "remove": ("metier.cli.registry.trusted_publisher:remove", "Remove a trusted publisher."),
+    },
+    "registry review": {
+        "list": ("metier.cli.registry.review:list_all", "List drafts and versions in review."),
+        "show": ("metier.cli.registry.review:show", "Show what a reviewer looks at."),
+        "approve": ("metier.cli.registry.review:approve", "Put a version online."),
+        "return": ("metier.cli.registry.review:return_to_draft", "Return a version with a comment."),
+        "submit": ("metier.cli.registry.review:submit", "Submit a draft."),
+        "withdraw": ("metier.cli.registry.review:withdraw", "Delete a draft or a version in review."),
+        "require": ("metier.cli.registry.review:require", "Say whether uploads of a namespace wait for a review."),
     },
     "registry user": {
         "list": ("metier.cli.registry.user:list_all", "List the people who have signed in."),

@@ -190,6 +190,26 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "metier registry trusted-publisher remove team 3",
         "metier registry trusted-publisher remove team 3 --json",
     ),
+    "registry review": ("metier registry review list", "metier registry review approve pdf@1.2.0"),
+    "registry review list": ("metier registry review list", "metier registry review list --json"),
+    "registry review show": ("metier registry review show pdf@1.2.0", "metier registry review show pdf@1.2.0 --diff"),
+    "registry review approve": (
+        "metier registry review approve pdf@1.2.0",
+        'metier registry review approve pdf@1.2.0 --comment "read all scripts"',
+    ),
+    "registry review return": (
+        'metier registry review return pdf@1.2.0 --comment "pin the package"',
+        'metier registry review return pdf@1.2.0 --comment "no licence" --json',
+    ),
+    "registry review submit": (
+        "metier registry review submit pdf@1.2.0",
+        "metier registry review submit pdf@1.2.0 --json",
+    ),
+    "registry review withdraw": (
+        "metier registry review withdraw pdf@1.2.0",
+        "metier registry review withdraw pdf@1.2.0 --json",
+    ),
+    "registry review require": ("metier registry review require team", "metier registry review require team --off"),
     "registry user": ("metier registry user list", "metier registry user disable ann"),
     "registry user list": ("metier registry user list", "metier registry user list --json"),
     "registry user disable": ("metier registry user disable ann", "metier registry user disable ann --json"),

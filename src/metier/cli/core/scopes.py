@@ -12,6 +12,7 @@ _WORDS = {
     "publish:*": "publish in every namespace and read all private skills",
     "read": "read all private skills",
     "yank": "yank versions",
+    "review:*": "review uploads of every namespace",
     "metrics": "read the server's metrics",
     "tokens": "create and revoke your own tokens",
 }
@@ -29,4 +30,6 @@ def _in_namespace(scope: str) -> str:
     right, _, namespace = scope.partition(":")
     if right == "publish":
         return f"publish in {namespace} and read its private skills"
+    if right == "review":
+        return f"review uploads of {namespace}"
     return f"read private skills of {namespace}" if right == "read" else scope

@@ -13,11 +13,11 @@ import click
 from metier.app import App
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import plural
-from metier.errors import ConfigError, NotFoundError, RefusedError
+from metier.errors import ConfigError, NotFoundError, RefusedError, UsageError
 from metier.extras import MissingExtraError
 
 if TYPE_CHECKING:
-    from metier.registry import CopyResult, OidcOptions, RegistryLocation, ServerOptions, Site
+    from metier.registry import CopyResult, OidcOptions, RegistryLocation, ReleasePolicy, ServerOptions, Site
 
 __all__ = [
     "blobs_option",
@@ -57,8 +57,24 @@ def server_options(
         oidc=_single_sign_on(app),
         trusted_issuers=settings.strings("registry.trusted_issuers"),
         token_days=settings.number("registry.token_days"),
+        policy=_policy(app),
         **more,
     )
+
+
+def _policy(app: App) -> ReleasePolicy:
+    from metier.install import read_duration
+    from metier.registry import ReleasePolicy
+
+    settings = app.settings
+    try:
+        seconds = read_duration(settings.path("registry.cooldown") or "0")
+    except UsageError as error:
+        raise ConfigError(str(error), file="registry.cooldown", hint="metier config set registry.cooldown 24h") from None
+    return ReleasePolicy(
+        review=settings.boolean("registry.review"), self_review=settings.boolean("registry.self_review"),
+        cooldown=int(seconds * 1000),
+    )  # fmt: skip
 
 
 def _site(app: App) -> Site:

@@ -34,13 +34,14 @@ __all__ = ["publish"]
     "--private", "visibility", flag_value="private", help="Make it visible only with a token (default for new skills)."
 )
 @click.option("--version", default="", help="Version.  [default: metadata.version, else the next patch version]")
+@click.option("--draft", is_flag=True, help="Upload it as a draft; `metier registry review submit` puts it online.")
 @click.option("--sign", is_flag=True, help="Sign the release with your key (see `metier registry key`).")
 @click.option("--trusted", is_flag=True, help="Exchange the ID token of this CI job (automatic without a stored token).")
 @click.option("--allow-placeholders", is_flag=True, help="Publish it although it still has text of its template.")
 @registry_options
 def publish(
-    app: App, *, target: str, dry_run: bool, to: str, namespace: str, visibility: str | None, version: str, sign: bool,
-    trusted: bool, allow_placeholders: bool, registry: str | None, insecure_http: bool,
+    app: App, *, target: str, dry_run: bool, to: str, namespace: str, visibility: str | None, version: str,
+    draft: bool, sign: bool, trusted: bool, allow_placeholders: bool, registry: str | None, insecure_http: bool,
 ) -> Result:  # fmt: skip
     """Publish a skill to a registry. New skills are private unless you pass --public.
 
@@ -51,13 +52,14 @@ def publish(
 
     folder = folder_named(app, target, command="metier publish")
     options = PublishOptions(
-        namespace=namespace, visibility=visibility or "", version=version, dry_run=dry_run,
+        namespace=namespace, visibility=visibility or "", version=version, dry_run=dry_run, draft=draft,
         allow_placeholders=allow_placeholders,
     )  # fmt: skip
     if to:
-        if namespace or visibility or trusted or registry:
+        if namespace or visibility or draft or trusted or registry:
             raise UsageError(
-                "--to goes to a container registry, which has no --namespace, --public, --private, --trusted or --registry",
+                "--to goes to a container registry, which has no --namespace, --public, --private, --draft,"
+                " --trusted or --registry",
                 hint=f"metier publish {target} --to {to}",
             )
         return _publish_oci(app, folder, to, options, sign=sign, insecure=insecure_http)
@@ -152,7 +154,8 @@ def _lines(done: PublishResult, target: str, source: str, terminal: Terminal) ->
 
 def _outcome(receipt: PublishReceipt, title: str, terminal: Terminal) -> str:
     if receipt.created:
-        done = f"{title} is ready to publish" if receipt.dry_run else f"{terminal.paint('Published', 'green')} {title}"
+        verb = "Published" if receipt.state in ("", "online") else "Uploaded"
+        done = f"{title} is ready to publish" if receipt.dry_run else f"{terminal.paint(verb, 'green')} {title}"
         return f"{done} in namespace {one_line(receipt.namespace)}" if receipt.namespace else done
     change = f"; it {'would become' if receipt.dry_run else 'is now'} {one_line(receipt.visibility)}"
     return f"{title} is already published with the same files{change if receipt.visibility_changed else ''}"
@@ -161,6 +164,11 @@ def _outcome(receipt: PublishReceipt, title: str, terminal: Terminal) -> str:
 def _facts(done: PublishResult, target: str, source: str) -> Iterator[str]:
     """Yields who can see the skill, where its page is, and how to install it. An older server does not say who can."""
     receipt = done.receipt
+    if receipt.state not in ("", "online"):
+        yield from _waiting(receipt)
+        return
+    if receipt.available:
+        yield f"cool-down: until {receipt.available} it is installed only by its exact version"
     if receipt.visibility == "public":
         yield f"public: visible to everyone who can reach {done.registry}"
     elif receipt.visibility:
@@ -174,3 +182,18 @@ def _facts(done: PublishResult, target: str, source: str) -> Iterator[str]:
         yield f"install: metier install {source}:{receipt.name}"
     if done.signed_by:
         yield f"signed by {done.signed_by}"
+
+
+def _waiting(receipt: PublishReceipt) -> Iterator[str]:
+    """Yields what happens next to a version that is not online."""
+    ref, tense = f"{receipt.name}@{receipt.version}", "would be" if receipt.dry_run else "is"
+    if receipt.state == "review":
+        yield f"in review: it {tense} online after a reviewer of {receipt.namespace} approves it"
+    elif receipt.state == "draft":
+        yield f"draft: it {tense} seen by members of {receipt.namespace} only"
+        if not receipt.dry_run:
+            yield f"submit: metier registry review submit {ref}"
+    else:
+        yield f"quarantined: {receipt.state_reason or 'an administrator decides'}"
+    if not receipt.dry_run:
+        yield f"page: {receipt.review or receipt.page or receipt.url}"

@@ -62,7 +62,8 @@ def _lines(found: SearchResult, terminal: Terminal) -> Iterator[str]:
     for skill in found.skills:
         sign, style = VERDICT_SIGNS.get(skill.verdict, (" ", "dim"))
         name = terminal.paint(pad(one_line(skill.name), width), "bold")
-        facts = f"{one_line(skill.version or '-')}  {skill.downloads:,}"
+        version = skill.version or (f"{skill.fresh} (cool-down)" if skill.fresh else "-")
+        facts = f"{one_line(version)}  {skill.downloads:,}"
         space = terminal.width and max(20, terminal.width - width - len(facts) - 8)
         about = truncate(one_line(skill.description), space)
         yield f"{terminal.paint(sign, style)} {name}  {terminal.paint(facts, 'dim')}  {about}"

@@ -35,6 +35,8 @@ def _lines(response: Mapping[str, Any], terminal: Terminal) -> Iterator[str]:  #
     for row in response.get("versions", []):
         notes = [*tags.get(row["version"], []), *([f"signed by {row['signed_by']}"] if row.get("signed_by") else [])]
         line = f"{pad(one_line(row['version']), 12)} {str(row.get('published'))[:10]}  {one_line(' '.join(notes))}"
+        if row.get("available"):
+            line += terminal.paint(f" in its cool-down until {one_line(str(row['available']))}", "yellow")
         if row.get("yanked"):
             line += terminal.paint(f"yanked: {one_line(row.get('yank_reason') or 'no reason given')}", "yellow")
         yield line.rstrip()

@@ -67,6 +67,8 @@ class RemoteRelease:
     """sha256:… over `files`."""
     held: str = ""
     """The newer version that the cool-down holds back in favour of this one, and until when."""
+    available: str = ""
+    """The end of the registry's own cool-down for this version; empty if that is over."""
 
 
 def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
@@ -82,6 +84,10 @@ def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
 def _yank_warning(name: str, release: RemoteRelease) -> tuple[str, ...]:
     reason = f": {release.yank_reason}" if release.yank_reason else ""
     return (f"{name} {release.version} was withdrawn by its publisher{reason}",) if release.yanked else ()
+
+
+def _fresh_warning(name: str, release: RemoteRelease) -> tuple[str, ...]:
+    return (f"{name}: newer version in its cool-down: {release.held}",) if release.held else ()
 
 
 def find_release(ref: RegistryRef, job: FetchJob) -> RemoteRelease | None:
@@ -144,7 +150,9 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     held = _held(ref, job, base, release)
     if release.digest and (known := job.recalled(at, origin=origin)) is not None:
         job.remember_ref(at, origin)
-        known = replace(known, warnings=(*known.warnings, *_yank_warning(ref.name, release)))
+        known = replace(
+            known, warnings=(*known.warnings, *_yank_warning(ref.name, release), *_fresh_warning(ref.name, release))
+        )
         return job.dated(known, release.published, at, held=held)
     job.report(FetchStage.FETCHING)
     reply = get(job, release.url, limit=LARGEST_ARCHIVE, via=base)
@@ -159,7 +167,8 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
             hint="report it to the registry",
         )
     job.remember_ref(at, origin)
-    fetched = replace(fetched, warnings=(*fetched.warnings, *_yank_warning(ref.name, release)))
+    warnings = (*_yank_warning(ref.name, release), *_fresh_warning(ref.name, release))
+    fetched = replace(fetched, warnings=(*fetched.warnings, *warnings))
     return job.dated(fetched, release.published, at, held=held)
 
 
@@ -167,10 +176,10 @@ def _held(ref: RegistryRef, job: FetchJob, base: str, release: RemoteRelease) ->
     """Returns the version that the ref would lead to without the cool-down, and until when it is held back."""
     cooldown = job.access.cooldown
     if cooldown is None:
-        return ""
+        return release.held
     newest = _found(ref, replace(job, access=replace(job.access, cooldown=None)), base, listed=True)
     end = cooldown.ends(newest.published) if newest else None
-    return f"{newest.version} until {utc(end)}" if newest and end and newest.version != release.version else ""
+    return f"{newest.version} until {utc(end)}" if newest and end and newest.version != release.version else release.held
 
 
 def _found(ref: RegistryRef, job: FetchJob, base: str, *, listed: bool = False) -> RemoteRelease | None:
@@ -178,20 +187,48 @@ def _found(ref: RegistryRef, job: FetchJob, base: str, *, listed: bool = False) 
     # Only the list of versions states when each was published.
     if not ref.version and not cooldown and not listed:
         wire = _asked(base, job)
-        return _release(wire, base) if _is_named(wire) else None
+        return _newest(ref, wire, base) if _is_named(wire) else None
     wire = _asked(f"{base}/versions", job)
     if _is_named(wire) and isinstance(wire.get("versions"), list):
         releases = [_release(one, base) for one in wire["versions"] if isinstance(one, dict)]
         tags = wire.get("tags") if isinstance(wire.get("tags"), dict) else {}
         named = {str(tag): str(version) for tag, version in (tags or {}).items()}
-        old = [one for one in releases if not cooldown or cooldown.ends(one.published) is None]
-        return best_release(ref, old, releases, named)
+        ripe = [one for one in releases if not one.available]
+        old = [one for one in ripe if not cooldown or cooldown.ends(one.published) is None]
+        found = best_release(ref, old, releases, named)
+        if found.available and found.version != ref.version:
+            raise _too_fresh(ref, found.version, found.available)
+        return replace(found, held=_newer(ref, releases, found))
     if not ref.version:
         wire = _asked(base, job)
-        return _release(wire, base) if _is_named(wire) else None
+        return _newest(ref, wire, base) if _is_named(wire) else None
     exact = f"{base}/{quote(ref.version, safe='')}"
     wire = _asked(exact, job)
     return _release(wire, exact) if _is_named(wire) else None
+
+
+def _newest(ref: RegistryRef, wire: dict[str, Any], base: str) -> RemoteRelease:
+    """Returns the release that a registry shows. Raises RefusedError if it has only versions in their cool-down."""
+    fresh, available = str(wire.get("fresh") or ""), str(wire.get("available") or "")
+    if fresh and not wire.get("version"):
+        raise _too_fresh(ref, fresh, available)
+    return replace(_release(wire, base), held=f"{fresh} until {available}" if fresh else "", available="")
+
+
+def _newer(ref: RegistryRef, every: list[RemoteRelease], found: RemoteRelease) -> str:
+    """Returns the newer version that would be selected if the registry's cool-down were over, and when that is."""
+    try:
+        newest = select_release(ref, every, {})
+    except SkillNotFoundError:
+        return ""
+    return f"{newest.version} until {newest.available}" if newest.available and newest.version != found.version else ""
+
+
+def _too_fresh(ref: RegistryRef, version: str, until: str) -> RefusedError:
+    return RefusedError(
+        f"{ref.name} {version} is in its cool-down at {ref.alias} until {until}", rule="cooldown",
+        hint=f"wait, or name the version if you know it: {ref.alias}:{ref.name}@{version}",
+    )  # fmt: skip
 
 
 def best_release(
@@ -202,7 +239,10 @@ def best_release(
     try:
         return select_release(ref, every if is_exact and ref.version else old, tags)
     except SkillNotFoundError:
-        return select_release(ref, every, tags)
+        try:
+            return select_release(ref, [one for one in every if not one.available], tags)
+        except SkillNotFoundError:
+            return select_release(ref, every, tags)
 
 
 def _is_named(wire: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
@@ -297,6 +337,7 @@ def _release(wire: Mapping[str, Any], base: str) -> RemoteRelease:
         version=texts["version"], url=url, archive=texts["archive_digest"] or texts["digest"],
         digest=texts["digest"] if both else "", yanked=wire.get("yanked") is True,
         yank_reason=str(wire.get("yank_reason") or ""), published=_moment(wire.get("published")),
+        available=str(wire.get("available") or ""),
     )  # fmt: skip
 
 

@@ -145,6 +145,34 @@ class RegistryClient:
     def remove_trusted_publisher(self, namespace: str, number: int) -> Json:
         return self._request("DELETE", f"{_publishers(namespace)}/{number}")
 
+    def reviews(self, *, before: str = "") -> Json:
+        """Returns one page of `reviews`: the drafts and reviews of the caller's namespaces."""
+        return self._request("GET", "/reviews", {"before": before} if before else None)
+
+    def review(self, name: str, version: str) -> Json:
+        return self._request("GET", f"{_version(name, version)}/review")
+
+    def review_archive(self, name: str, version: str) -> bytes:
+        return self._send("GET", f"{_version(name, version)}/review/archive", None, headers={}).content
+
+    def archive(self, name: str, version: str) -> bytes:
+        return self._send("GET", f"/skills/{quote(name, safe='')}/download", {"version": version}, headers={}).content
+
+    def submit(self, name: str, version: str) -> Json:
+        return self._change("POST", f"{_version(name, version)}/review/submit", {})
+
+    def approve(self, name: str, version: str, *, digest: str, comment: str = "") -> Json:
+        return self._change("POST", f"{_version(name, version)}/review/approve", {"digest": digest, "comment": comment})
+
+    def return_to_draft(self, name: str, version: str, *, digest: str, comment: str) -> Json:
+        return self._change("POST", f"{_version(name, version)}/review/return", {"digest": digest, "comment": comment})
+
+    def withdraw(self, name: str, version: str) -> Json:
+        return self._request("DELETE", f"{_version(name, version)}/review")
+
+    def set_namespace(self, namespace: str, *, review: bool) -> Json:
+        return self._change("PUT", f"/namespaces/{quote(namespace, safe='')}/settings", {"review": review})
+
     def exchange_job_token(self, text: str, *, namespace: str = "", package: str = "") -> Json:
         """Returns `token`, which publishes for 15 minutes, for the ID token of a CI job."""
         return self._change("POST", "/oidc/exchange", {"token": text, "namespace": namespace, "package": package})

@@ -35,6 +35,8 @@ class PublishOptions:
     """Overrides `metadata.version`. Without either, the server picks the next patch version."""
     dry_run: bool = False
     """Check the skill and list its files, but publish nothing."""
+    draft: bool = False
+    """Upload it, but keep it as a draft until `metier registry review submit`."""
     allow_placeholders: bool = False
     """Publish a skill that still has text of its template (SK221)."""
 
@@ -104,6 +106,7 @@ def publish(
         namespace=options.namespace,
         visibility=options.visibility,
         version=options.version,
+        draft="1" if options.draft else "",
     )
     receipt = _convert(response, PublishReceipt, client)
     signer = "" if options.dry_run or signing_key is None else _sign(client, receipt, signing_key)

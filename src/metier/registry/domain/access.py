@@ -3,6 +3,7 @@
     read            read private packages of every namespace; `read:acme` of one namespace
     publish:acme    publish in one namespace and manage its packages; `publish:*` in all, `publish` in the holder's own
     yank            yank and unyank releases of the token's namespaces
+    review:acme     review uploads of one namespace and say whether it asks for reviews; `review:*` of all
     upload:NAMESPACE[/NAME]  add releases and nothing else; only trusted publishing makes such tokens
     tokens          list, create and revoke tokens of the holder
     metrics         read the counters of the server
@@ -39,6 +40,8 @@ class Right(StrEnum):
     MANAGE = "manage"
     """Publish, sign, rescan, delete, and change visibility, status, tags and owners."""
     YANK = "yank"
+    REVIEW = "review"
+    """Approve and return uploads, and read them."""
     MODERATE = "moderate"
     """Quarantine."""
 
@@ -98,7 +101,25 @@ class Caller:
         if self.is_admin or "read" in self.scopes or self.acts_for is None:
             return None
         named = [scope.removeprefix("read:") for scope in self.scopes if scope.startswith("read:")]
-        return tuple(dict.fromkeys([self.name, *named, *self.acts_for]))
+        reviewed = self.reviews_for
+        return None if reviewed is None else tuple(dict.fromkeys([self.name, *named, *self.acts_for, *reviewed]))
+
+    @property
+    def reviews_for(self) -> tuple[str, ...] | None:
+        """Namespaces whose uploads the caller may review; None means all."""
+        if self.is_admin or "review:*" in self.scopes:
+            return None
+        return tuple(scope.removeprefix("review:") for scope in self.scopes if scope.startswith("review:"))
+
+    @property
+    def member_of(self) -> tuple[str, ...] | None:
+        """Namespaces whose drafts the caller may see; None means all. A token that only reads sees none."""
+        acting, reviewed = self.acts_for, self.reviews_for
+        return None if acting is None or reviewed is None else tuple(dict.fromkeys([*acting, *reviewed]))
+
+    def is_member(self, *owners: str) -> bool:
+        namespaces = self.member_of
+        return namespaces is None or not set(namespaces).isdisjoint(owners)
 
     def may(self, right: Right, *owners: str) -> bool:
         """Returns whether the caller has the right on one of these namespaces, or on a package that they own."""
@@ -114,6 +135,8 @@ class Caller:
                     return False
                 acting = self.acts_for
                 namespaces = None if acting is None else (self.name, *acting)
+            case Right.REVIEW:
+                namespaces = self.reviews_for
             case Right.MODERATE:
                 return False
         return namespaces is None or not set(namespaces).isdisjoint(owners)
@@ -149,10 +172,16 @@ class PackageAccess:
         self._packages = packages
 
     async def readable(self, caller: Caller, kind: str, name: str) -> Package:
-        """Returns a package that the caller may read."""
+        """Returns a package that the caller may read. One that was never online is not found, also by its owners."""
+        package = await self._present(caller, kind, name)
+        if package.hidden:
+            raise _unknown(kind, name)
+        return package
+
+    async def _present(self, caller: Caller, kind: str, name: str) -> Package:
         package = await self._packages.find_package(kind, name)
         if package is None or package.status == PackageStatus.DELETED or not await self._may_see(caller, package):
-            raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it, or log in if it is private")
+            raise _unknown(kind, name)
         if package.status == PackageStatus.QUARANTINED and not caller.is_admin:
             raise RefusedError(f"{name} is quarantined: {package.reason or 'it is under review'}", rule="quarantined",
                           hint="wait for the review, or ask the administrator")  # fmt: skip
@@ -160,10 +189,25 @@ class PackageAccess:
 
     async def allowed(self, caller: Caller, right: Right, kind: str, name: str, action: str) -> tuple[Package, tuple[str, ...]]:
         """Returns a package on which the caller has the right, and its owners; `action` completes "may not … NAME"."""
-        package = await self.readable(caller, kind, name)
+        package = await self._present(caller, kind, name)
         owners = await self._packages.owners(package.id)
-        scope = {Right.READ: "read", Right.YANK: "yank", Right.MODERATE: "admin"}.get(right, f"publish:{package.namespace}")
+        if package.hidden and not caller.is_member(*owners):
+            raise _unknown(kind, name)
+        scope = {
+            Right.READ: "read",
+            Right.YANK: "yank",
+            Right.MODERATE: "admin",
+            Right.REVIEW: f"review:{package.namespace}",
+        }.get(right, f"publish:{package.namespace}")
         caller.require(caller.may(right, *owners), f"{action} {name}", scope=scope)
+        return package, owners
+
+    async def member(self, caller: Caller, kind: str, name: str) -> tuple[Package, tuple[str, ...]]:
+        """Returns a package whose drafts the caller may see, and its owners. To all others it is not found."""
+        package = await self._packages.find_package(kind, name)
+        owners = await self._packages.owners(package.id) if package else ()
+        if package is None or package.status == PackageStatus.DELETED or not caller.is_member(*owners):
+            raise _unknown(kind, name)
         return package, owners
 
     async def deleted(self, caller: Caller, kind: str, name: str) -> Package:
@@ -184,3 +228,7 @@ class PackageAccess:
             return True
         # The first owner is in the row; only a caller with a token can be another owner.
         return caller.token is not None and caller.may(Right.READ, *await self._packages.owners(package.id))
+
+
+def _unknown(kind: str, name: str) -> NotFoundError:
+    return NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it, or log in if it is private")

@@ -11,7 +11,17 @@ from metier.registry.wire import AbuseReport
 from .access import Caller, Right
 from .protocols import RegistryStore
 from .queries import Queries
-from .records import AuditEvent, Millis, Package, PackageFilters, PackageKind, PackageStatus, Sort
+from .records import (
+    AuditEvent,
+    Millis,
+    Package,
+    PackageFilters,
+    PackageKind,
+    PackageStatus,
+    Release,
+    ReleaseState,
+    Sort,
+)
 
 __all__ = ["REASONS", "Moderation"]
 
@@ -80,6 +90,46 @@ class Moderation:
         if not await self._store.end_quarantine(package.id, event=event):
             raise NotFoundError(f"{kind} {name[:80]!r} is not quarantined", hint="see the list of quarantined packages")
 
+    async def quarantine_version(self, caller: Caller, kind: PackageKind, name: str, version: str, *, reason: str) -> None:
+        """Stops serving one version until an administrator decides. Its members and its page show the reason."""
+        release = await self._moderated_version(caller, kind, name, version)
+        if release.state == ReleaseState.QUARANTINED:
+            raise ConflictError(f"{name} {version} is quarantined already", hint="see the list of quarantined versions")
+        event = caller.event(self._clock(), "quarantine-version", f"{kind}:{name}", f"{version} {release.digest} {reason}")
+        await self._change(release, ReleaseState.QUARANTINED, " ".join(reason.split())[:500], event)
+
+    async def release_version(self, caller: Caller, kind: PackageKind, name: str, version: str) -> None:
+        """Puts a quarantined version online again."""
+        release = await self._moderated_version(caller, kind, name, version, quarantined=True)
+        event = caller.event(self._clock(), "release-version", f"{kind}:{name}", f"{version} {release.digest}")
+        await self._change(release, ReleaseState.ONLINE, "", event)
+
+    async def remove_version(self, caller: Caller, kind: PackageKind, name: str, version: str) -> None:
+        """Deletes a quarantined version. It never comes back with other contents."""
+        release = await self._moderated_version(caller, kind, name, version, quarantined=True)
+        event = caller.event(self._clock(), "remove-version", f"{kind}:{name}", f"{version} {release.digest}")
+        if not await self._store.remove_release(release, event=event):
+            raise _changed(name, version)
+
+    async def quarantined_versions(self, caller: Caller) -> list[tuple[Package, Release]]:
+        caller.require(caller.is_admin, "list quarantined versions", scope="admin")
+        return await self._store.waiting((ReleaseState.QUARANTINED,), None)
+
+    async def _moderated_version(
+        self, caller: Caller, kind: PackageKind, name: str, version: str, *, quarantined: bool = False
+    ) -> Release:
+        package = await self._moderated(caller, kind, name)
+        release = await self._store.any_release(package.id, version)
+        if release is None:
+            raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
+        if quarantined and release.state != ReleaseState.QUARANTINED:
+            raise NotFoundError(f"{name} {version} is not quarantined", hint="see the list of quarantined versions")
+        return release
+
+    async def _change(self, release: Release, state: ReleaseState, reason: str, event: AuditEvent) -> None:
+        if not await self._store.set_state(release, state, reason=reason, event=event):
+            raise _changed(event.subject, release.version)
+
     async def quarantined(self, caller: Caller) -> list[Package]:
         caller.require(caller.is_admin, "list quarantined packages", scope="admin")
         filters = PackageFilters(status=PackageStatus.QUARANTINED, readable_namespaces=None)
@@ -95,3 +145,7 @@ class Moderation:
     async def audit(self, caller: Caller, *, subject: str = "", before: int | None = None) -> list[tuple[int, AuditEvent]]:
         caller.require(caller.is_admin, "read the audit log", scope="admin")
         return await self._store.events(subject=subject, before=before)
+
+
+def _changed(name: str, version: str) -> ConflictError:
+    return ConflictError(f"{name} {version} has changed meanwhile", hint="look at it again, then decide")

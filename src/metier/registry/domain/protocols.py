@@ -40,6 +40,7 @@ __all__ = [
     "PackageStore",
     "PageSessionStore",
     "RegistryStore",
+    "ReviewStore",
     "SearchStore",
     "TrustedPublisherStore",
     "UploadStore",
@@ -61,16 +62,17 @@ class PackageStore(Protocol):
     async def find_package(self, kind: str, name: str) -> Package | None:
         """Returns deleted packages too; the caller checks the status."""
 
-    async def release(self, package_id: int, version: str) -> Release | None: ...
+    async def release(self, package_id: int, version: str) -> Release | None:
+        """Returns a release that is online, yanked or not."""
 
     async def releases(self, package_id: int) -> list[Release]:
-        """Returns all releases including yanked ones, newest first."""
+        """Returns all releases that are online including yanked ones, newest first."""
 
     async def owners(self, package_id: int) -> tuple[str, ...]:
         """Returns the owners, the first owner first."""
 
     async def tags(self, package_id: int) -> dict[str, str]:
-        """Returns the tags of versions, such as beta."""
+        """Returns the tags of versions that are online, such as beta."""
 
     async def signatures(self, package_id: int) -> list[Signature]: ...
 
@@ -90,6 +92,39 @@ class PackageStore(Protocol):
 
     async def delete_archive(self, archive: str, delete: Effect) -> bool:
         """Calls `delete` if no release names the archive, while no publish can commit. Returns whether it did."""
+
+
+class ReviewStore(Protocol):
+    """Releases that are not online. All other methods see none of them."""
+
+    async def any_release(self, package_id: int, version: str) -> Release | None:
+        """Returns a release in any state."""
+
+    async def waiting(
+        self, states: Sequence[str], namespaces: Sequence[str] | None, *, before: int | None = None, limit: int = 100
+    ) -> list[tuple[Package, Release]]:
+        """Returns releases in these states of packages that these namespaces own, newest first; None means all."""
+
+    async def set_state(self, release: Release, state: str, *, reason: str, event: AuditEvent, cooldown: Millis = 0) -> bool:
+        """Returns False if the release has changed since it was read. A first time online starts the cool-down."""
+
+    async def remove_release(self, release: Release, *, event: AuditEvent) -> bool:
+        """Deletes one release. A version that was online never comes back with other contents.
+
+        Returns False if the release has changed since it was read.
+        """
+
+    async def expired(self, *, drafts_before: Millis, yanked_before: Millis) -> list[tuple[Package, Release]]:
+        """Returns drafts that were uploaded before a time, and prereleases that were yanked before one."""
+
+    async def end_cooldown(self, package_id: int, *, at: Millis) -> None:
+        """Shows and indexes the newest version whose cool-down is over."""
+
+    async def demands_review(self, namespaces: Sequence[str]) -> bool:
+        """Returns whether one of these namespaces asks for reviews."""
+
+    async def set_demands_review(self, namespace: str, *, demanded: bool, event: AuditEvent) -> bool:
+        """Returns False if unchanged."""
 
 
 class SearchStore(Protocol):
@@ -335,7 +370,7 @@ class JobStore(Protocol):
 
 class RegistryStore(
     PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, InvitationStore,
-    TrustedPublisherStore, PageSessionStore, UploadStore, DownloadStore, JobStore, Protocol
+    TrustedPublisherStore, PageSessionStore, UploadStore, ReviewStore, DownloadStore, JobStore, Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

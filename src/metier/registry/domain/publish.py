@@ -19,19 +19,19 @@ from metier.values import dataclass, replace
 from .access import Caller
 from .admission import Admission
 from .protocols import BlobStore, RegistryStore
-from .records import Millis, Package, PackageKind, PackageVisibility, Release, ReleaseDraft
+from .records import Millis, Package, PackageKind, PackageVisibility, Release, ReleaseDraft, ReleaseState
 from .search_terms import is_one_slip
 from .turns import UploadTurns
 
 __all__ = [
-    "RESERVED", "Admit", "PublishOutcome", "PublishRequest", "Publisher", "check_namespace", "draft_release", "findings_of",
-    "report_of",
+    "RESERVED", "Admit", "PublishOutcome", "PublishRequest", "Publisher", "ReleasePolicy", "check_namespace", "draft_release",
+    "findings_of", "report_of",
 ]  # fmt: skip
 
 RESERVED = frozenset("""
-    account admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new openapi
-    owner owners publish readyz registry reports robots-txt search security settings skill skills static t tokens
-    trending v2 well-known
+    account admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new
+    openapi owner owners publish quarantine readyz registry reports review reviews robots-txt search security settings
+    skill skills static t tokens trending v2 well-known
 """.split())  # noqa: SIM905  # fmt: skip
 """Names of pages, which cannot be namespaces."""
 _POPULAR = 100
@@ -48,6 +48,8 @@ class PublishRequest:
     visibility: PackageVisibility | None = None
     version: str | None = None
     dry_run: bool = False
+    as_draft: bool = False
+    """Keep it as a draft until it is submitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,28 @@ Admit = Callable[[bytes, PackageKind, str | None], Awaitable[Admission]]
 """Checks an upload; the last argument is the version that the request names."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasePolicy:
+    """The steps of an upload on its way online."""
+
+    review: bool = False
+    """Every upload waits for a review. Else a namespace may ask for it."""
+    self_review: bool = False
+    """A reviewer may approve their own uploads."""
+    cooldown: Millis = 0
+    """Time for which only its exact version finds a new version."""
+
+
 class Publisher:
     def __init__(
-        self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis], admit: Admit, turns: UploadTurns
-    ) -> None:
+        self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis], admit: Admit, turns: UploadTurns,
+        policy: ReleasePolicy | None = None,
+    ) -> None:  # fmt: skip
         self._store = store
         self._blobs = blobs
         self._clock = clock
         self._admit = admit
+        self._policy = policy or ReleasePolicy()
         self.turns = turns
 
     def namespace(self, caller: Caller, wanted: str) -> str:
@@ -106,6 +122,8 @@ class Publisher:
                 f"{admitted.name} cannot be published", report=report_of(admitted.findings), hint="fix the findings"
             )
         draft = draft_release(caller, namespace, admitted, visibility=options.visibility, at=self._clock())
+        state = ReleaseState.DRAFT if options.as_draft else ReleaseState.REVIEW if self._policy.review else ""
+        draft = msgspec.structs.replace(draft, state=state, cooldown=self._policy.cooldown)
         if options.dry_run:
             package, release, created = await self._store.try_publish(draft, caller.publishes_in)
         else:

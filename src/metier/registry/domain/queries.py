@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from metier.errors import NotFoundError, UnavailableError, UsageError
+from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError, UsageError
 from metier.registry.blobs import LARGEST_CACHED
 from metier.registry.wire import DownloadDay
 from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
@@ -21,7 +21,7 @@ from metier.values import dataclass
 from .access import Caller, PackageAccess
 from .admission import AGENT_FILE
 from .protocols import BlobStore, RegistryStore
-from .records import Millis, Package, PackageFilters, PackageKind, Release, Signature, Sort
+from .records import Millis, Package, PackageFilters, PackageKind, Release, ReleaseState, Signature, Sort, iso
 from .search import parse_query, rank
 
 __all__ = ["ListPage", "ListQuery", "Queries"]
@@ -66,36 +66,56 @@ class Queries:
         return await self._access.readable(caller, kind, name)
 
     async def release(self, caller: Caller, kind: PackageKind, name: str, version: str = "") -> tuple[Package, Release]:
-        """Finds a release by version, tag or range. A yanked release is found by its exact version only."""
+        """Finds a release by version, tag or range. One that is yanked or in its cool-down only by its exact version."""
         package = await self.find_package(caller, kind, name)
         wanted = version or "latest"
-        if wanted != "latest" and not is_version(wanted):
+        is_exact = is_version(wanted)
+        if wanted != "latest" and not is_exact:
             wanted = (await self._store.tags(package.id)).get(wanted) or await self._best_version(package, wanted)
         if wanted == "latest":
             wanted = package.version
         release = await self._store.release(package.id, wanted) if wanted else None
         if release is None:
+            raise await self._no_release(package, version)
+        if not is_exact and release.available > self._clock():
             raise NotFoundError(
-                f"{name} has no version {version[:80]!r}" if version else f"every version of {name} is yanked",
-                hint=f"see the versions of {name}",
+                f"{name} {release.version} is in its cool-down until {iso(release.available)}",
+                hint=f"name the version, as in {name}@{release.version}, to have it now",
             )
         return package, release
+
+    async def _no_release(self, package: Package, version: str) -> MetierError:
+        held = await self._store.any_release(package.id, version) if is_version(version) else None
+        if held and held.state == ReleaseState.QUARANTINED and held.online is not None:
+            return RefusedError(
+                f"{package.name} {version} is quarantined: {held.state_reason or 'it is under review'}", rule="quarantined",
+                hint="wait for the review, or ask the administrator",
+            )  # fmt: skip
+        return NotFoundError(
+            f"{package.name} has no version {version[:80]!r}" if version else f"every version of {package.name} is yanked",
+            hint=f"see the versions of {package.name}",
+        )
 
     async def _best_version(self, package: Package, text: str) -> str:
         try:
             wanted = VersionRange.parse(text)
         except UsageError:
             return ""
-        usable = [Version.parse(each.version) for each in await self._store.releases(package.id) if each.yanked is None]
-        return str(newest_version([version for version in usable if version in wanted]) or "")
+        usable = [each for each in await self._store.releases(package.id) if each.yanked is None]
+        ripe = [each for each in usable if each.available <= self._clock()]
+        # One in its cool-down is found last, so that the error names it.
+        found = [newest_version([v for v in map(_version_of, rows) if v in wanted]) for rows in (ripe, usable)]
+        return str(found[0] or found[1] or "")
 
     async def releases(self, caller: Caller, kind: PackageKind, name: str) -> tuple[Package, list[Release], dict[str, str]]:
-        """Returns all releases, newest first, and the tags."""
+        """Returns all releases, newest first, and the tags of those whose cool-down is over."""
         package = await self.find_package(caller, kind, name)
-        tags = await self._store.tags(package.id)
-        if package.version:
-            tags = {"latest": package.version, **tags}
-        return package, await self._store.releases(package.id), tags
+        releases, now = await self._store.releases(package.id), self._clock()
+        fresh = {each.version for each in releases if each.available > now}
+        tags = {tag: version for tag, version in (await self._store.tags(package.id)).items() if version not in fresh}
+        if package.latest:
+            tags = {"latest": package.latest, **tags}
+        return package, releases, tags
 
     async def signatures(self, package: Package) -> list[Signature]:
         return await self._store.signatures(package.id)
@@ -176,7 +196,9 @@ class Queries:
     async def index(self, caller: Caller, *, namespace: str = "", limit: int = 2_000) -> list[Package]:
         """Returns the skills of the well-known index: those of a namespace, or all that the caller may read."""
         filters = _restrict(caller, PackageFilters(kind=PackageKind.SKILL, owner=namespace))
-        return await self._store.browse(filters, sort=Sort.NAME, after=None, limit=limit)
+        found = await self._store.browse(filters, sort=Sort.NAME, after=None, limit=limit)
+        # Its clients take what it lists, so it lists nothing in its cool-down.
+        return [package for package in found if package.latest]
 
     async def days(self, package: Package, *, days: int) -> list[DownloadDay]:
         """Returns the downloads of each of the last days, including days without any."""
@@ -192,6 +214,10 @@ class Queries:
     async def totals(self, caller: Caller) -> dict[str, int]:
         """Counts what the caller may read."""
         return await self._store.totals(readable_namespaces=caller.readable_namespaces)
+
+
+def _version_of(release: Release) -> Version:
+    return Version.parse(release.version)
 
 
 def _restrict(caller: Caller, filters: PackageFilters) -> PackageFilters:

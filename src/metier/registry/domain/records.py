@@ -24,6 +24,7 @@ __all__ = [
     "RegistryUser",
     "Release",
     "ReleaseDraft",
+    "ReleaseState",
     "ScanStatus",
     "Signature",
     "SigningKey",
@@ -57,6 +58,18 @@ class PackageStatus(StrEnum):
     DEPRECATED = "deprecated"
     QUARANTINED = "quarantined"
     DELETED = "deleted"
+
+
+class ReleaseState(StrEnum):
+    """A release is served, listed and chosen only while it is online. A yanked one is online."""
+
+    DRAFT = "draft"
+    """An upload that its publisher has not submitted, or that a reviewer has returned."""
+    REVIEW = "review"
+    """Waits for a reviewer."""
+    ONLINE = "online"
+    QUARANTINED = "quarantined"
+    """Kept, but not served until an administrator decides."""
 
 
 class ScanStatus(StrEnum):
@@ -106,6 +119,17 @@ class Package(Struct, frozen=True, gc=False):
     size: int
     signed: str
     """The signer of the current release; empty if it is not signed."""
+    hidden: int = 0
+    """1 until one of its releases has been online. Only its members know of it."""
+    fresh: str = ""
+    """The newest version, if it is in its cool-down. It is the current version only if there is no older one."""
+    available: Millis = 0
+    """The end of that cool-down."""
+
+    @property
+    def latest(self) -> str:
+        """The version that is chosen unless another one is named; empty if there is none."""
+        return "" if self.fresh == self.version else self.version
 
 
 class Release(Struct, frozen=True, gc=False):
@@ -133,6 +157,13 @@ class Release(Struct, frozen=True, gc=False):
     signed: str
     provenance: str
     """JSON of `wire.Provenance`; empty unless a CI job published it with trusted publishing."""
+    state: str = ReleaseState.ONLINE
+    state_reason: str = ""
+    """The comment of the reviewer who returned it, or the reason of its quarantine."""
+    online: Millis | None = None
+    """The time at which it came online, if ever."""
+    available: Millis = 0
+    """The end of its cool-down: until then only its exact version finds it."""
 
 
 class ReleaseDraft(Struct, frozen=True, kw_only=True):
@@ -165,6 +196,12 @@ class ReleaseDraft(Struct, frozen=True, kw_only=True):
     """The prefix of the publisher's token, and its address, for the audit log."""
     address: str = ""
     provenance: str = ""
+    state: str = ""
+    """Empty means online, or in review if an owner of the package asks for reviews."""
+    reason: str = ""
+    """The reason of a quarantine."""
+    cooldown: Millis = 0
+    """The length of the cool-down once it is online."""
 
 
 class PackageFilters(Struct, frozen=True, kw_only=True):

@@ -21,9 +21,10 @@ from .invitations import Invitations
 from .moderation import Moderation
 from .ownership import Ownership
 from .protocols import BlobStore, RegistryStore
-from .publish import Admit, Publisher
+from .publish import Admit, Publisher, ReleasePolicy
 from .queries import Queries
 from .records import Millis, PackageKind
+from .reviews import Reviews
 from .sessions import PageSessions
 from .signatures import Signatures
 from .tokens import Tokens
@@ -165,6 +166,7 @@ class ServerOptions:
     """Days until a new token expires, unless its creator chooses; 0 means never."""
     metrics_folder: str = ""
     """The folder in which the workers of one server save their counters; empty for a single worker."""
+    policy: ReleasePolicy = field(default_factory=ReleasePolicy)
     scanner: str = ""
     """Another scanner of uploads, as `module:function`; empty for the rules of the scan alone."""
 
@@ -179,6 +181,7 @@ class Registry:
     publisher: Publisher
     ownership: Ownership
     moderation: Moderation
+    reviews: Reviews
     signatures: Signatures
     tokens: Tokens
     sessions: PageSessions
@@ -237,10 +240,13 @@ async def open_registry(
             blobs=blobs,
             clock=clock,
             queries=queries,
-            publisher=Publisher(store, blobs, clock, _admission(workers.checks, scanner, work.check_seconds), turns),
+            publisher=Publisher(
+                store, blobs, clock, _admission(workers.checks, scanner, work.check_seconds), turns, options.policy
+            ),
             ownership=Ownership(store, clock),
             moderation=Moderation(store, queries, clock),
-            signatures=Signatures(store, queries, clock),
+            reviews=Reviews(store, clock, options.policy),
+            signatures=Signatures(store, clock),
             tokens=tokens,
             invitations=Invitations(store, tokens),
             device_logins=DeviceLogins(store, tokens, token_days=options.token_days),

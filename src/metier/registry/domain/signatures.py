@@ -10,8 +10,7 @@ from metier.spec import is_name
 
 from .access import Caller, PackageAccess, Right
 from .protocols import RegistryStore
-from .queries import Queries
-from .records import Millis, PackageKind, Signature, SigningKey
+from .records import Millis, Package, PackageKind, Release, Signature, SigningKey
 
 __all__ = ["LARGEST_BUNDLE", "Signatures", "verified_identity"]
 
@@ -19,10 +18,9 @@ LARGEST_BUNDLE = 100_000
 
 
 class Signatures:
-    def __init__(self, store: RegistryStore, queries: Queries, clock: Callable[[], Millis]) -> None:
+    def __init__(self, store: RegistryStore, clock: Callable[[], Millis]) -> None:
         self._store = store
         self._access = PackageAccess(store)
-        self._queries = queries
         self._clock = clock
 
     async def keys(self, namespace: str) -> list[SigningKey]:
@@ -45,8 +43,8 @@ class Signatures:
 
     async def sign(self, caller: Caller, kind: PackageKind, name: str, version: str, *, keyid: str, payload: str) -> Signature:
         """Stores a signature if an active key of an owner made it for exactly this release."""
-        _, owners = await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
-        _, release = await self._queries.release(caller, kind, name, version)
+        package, owners = await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
+        release = await self._release(package, version)
         keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
         if not keys:
             raise NotFoundError(f"no owner of {name} has the key {keyid[:64]!r}", hint="metier registry key register NAMESPACE")
@@ -60,8 +58,8 @@ class Signatures:
 
     async def sign_by_bundle(self, caller: Caller, kind: PackageKind, name: str, version: str, bundle: str) -> Signature:
         """Stores a sigstore bundle if it is valid."""
-        await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
-        _, release = await self._queries.release(caller, kind, name, version)
+        package, _ = await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
+        release = await self._release(package, version)
         if len(bundle) > LARGEST_BUNDLE:
             raise UsageError("the bundle is too large", hint=f"the limit is {LARGEST_BUNDLE:,} bytes")
         stated = release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
@@ -70,6 +68,13 @@ class Signatures:
         event = caller.event(signature.created, "sign", f"{kind}:{name}", f"{release.version} {signer}")
         await self._store.sign(release.id, signature, event=event)
         return signature
+
+    async def _release(self, package: Package, version: str) -> Release:
+        """Returns a release also before it is online: its publisher signs it right after the upload."""
+        release = await self._store.any_release(package.id, version)
+        if release is None:
+            raise NotFoundError(f"{package.name} has no version {version[:80]!r}", hint=f"see the versions of {package.name}")
+        return release
 
 
 def verified_identity(bundle: str, stated: bytes) -> str:

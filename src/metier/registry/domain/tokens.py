@@ -34,7 +34,7 @@ __all__ = [
 
 _PREFIX = "mtr_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|metrics|admin")
+_SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|review:([a-z0-9-]+|\*)|yank|tokens|metrics|admin")
 LONGEST_DAYS = 3_650
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS
@@ -73,8 +73,8 @@ def check_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(scopes))
     for scope in wanted:
         if not _SCOPE.fullmatch(scope):
-            raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
-                          hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens, metrics or admin")  # fmt: skip
+            known = "read, read:NAMESPACE, publish:NAMESPACE, review:NAMESPACE, yank, tokens, metrics or admin"
+            raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope", hint=f"use {known}")
     return wanted
 
 
@@ -189,6 +189,8 @@ def covers(caller: Caller, scope: str) -> bool:
     kind, _, namespace = scope.partition(":")
     if kind == "publish":
         return caller.acts_for is None or (namespace or caller.name) in caller.acts_for
+    if kind == "review":
+        return caller.reviews_for is None or namespace in caller.reviews_for
     if kind == "read":
         readable = caller.readable_namespaces
         return readable is None or (bool(namespace) and namespace in readable)

@@ -15,7 +15,7 @@ import msgspec
 
 from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.registry.domain.admission import findings_from, scan_archive
-from metier.registry.domain.records import AuditEvent, PackageKind
+from metier.registry.domain.records import AuditEvent, PackageKind, ReleaseState, ScanStatus
 from metier.registry.domain.registry import Registry
 from metier.registry.wire import QueuedJob
 from metier.spec import split_document
@@ -103,6 +103,15 @@ async def _spell(registry: Registry, _job: QueuedJob) -> None:
         after = await registry.store.respell(after=after)
 
 
+async def _cooldown(registry: Registry, job: QueuedJob) -> None:
+    """Shows a version whose cool-down is over, and indexes it. The subject is `skill:name@version`."""
+    kind, _, name = job.subject.rpartition("@")[0].partition(":")
+    package = await registry.store.find_package(kind, name)
+    if package:
+        await registry.store.end_cooldown(package.id, at=registry.clock())
+        await registry.store.enqueue("index", f"{kind}:{name}", due=registry.clock())
+
+
 async def _scan(registry: Registry, job: QueuedJob) -> None:
     """Scans a release again with the current rules. The subject is `skill:name@version`."""
     if registry.scanner is None:
@@ -120,6 +129,12 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
         findings = msgspec.json.encode(findings_from(result.problems)).decode()
         event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {result.verdict}")
         await registry.store.set_scan(release.id, verdict=result.verdict, findings=findings, event=event)
+        if result.verdict is ScanStatus.BLOCK:
+            rules = ", ".join(sorted({problem.code for problem in result.problems})) or "its rules"
+            reason = f"the scan blocks it ({rules})"
+            details = f"{version} {release.digest} {reason}"
+            held = AuditEvent(registry.clock(), "registry", "quarantine-version", subject, details)
+            await registry.store.set_state(release, ReleaseState.QUARANTINED, reason=reason, event=held)
 
 
-_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell}
+_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell, "cooldown": _cooldown}

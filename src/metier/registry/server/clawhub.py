@@ -16,7 +16,7 @@ from metier.archive import SKILL_LIMITS, Contents, Member, pack
 from metier.errors import UsageError
 from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import ListQuery
-from metier.registry.domain.records import Package, PackageFilters, PackageKind, Release, ScanStatus, Sort
+from metier.registry.domain.records import Package, PackageFilters, PackageKind, Release, ReleaseState, ScanStatus, Sort
 
 from . import views
 from .packages import int_parameter, package_routes
@@ -28,6 +28,7 @@ __all__ = ["ROUTES"]
 
 _SORTS = {"downloads": Sort.DOWNLOADS, "updated": Sort.UPDATED, "newest": Sort.UPDATED, "trending": Sort.DOWNLOADS}
 _MOST_FILES = 500
+_STATUS: dict[str, str] = {ReleaseState.ONLINE: "published"}
 _VERDICTS = {ScanStatus.REVIEW: "suspicious", ScanStatus.BLOCK: "malicious"}
 
 
@@ -58,7 +59,7 @@ class ReleaseUpload(Struct):
 async def search(request: RegistryRequest) -> HttpResponse:
     limit = min(int_parameter(request, "limit", 20, 1000), 100)
     found = await request.registry.queries.find(request.caller, ListQuery(query=request.query_params.get("q", ""), limit=limit))
-    results = [{"slug": package.name, "displayName": package.name, "summary": package.description, "version": package.version,
+    results = [{"slug": package.name, "displayName": package.name, "summary": package.description, "version": package.latest,
                 "score": round(1 - place / 1000, 4), "downloads": package.downloads, "updatedAt": package.updated,
                 "ownerHandle": package.namespace, "owner": {"handle": package.namespace}}
                for place, package in enumerate(found.packages)]  # fmt: skip
@@ -70,7 +71,7 @@ async def skills(request: RegistryRequest) -> HttpResponse:
     query = ListQuery(filters=PackageFilters(kind=PackageKind.SKILL), sort=sort, cursor=request.query_params.get("cursor", ""),
                 limit=min(int_parameter(request, "limit", 25, 1000), 100))  # fmt: skip
     found = await request.registry.queries.find(request.caller, query)
-    items = [{**_skill(package), "latestVersion": _latest(package)} for package in found.packages]
+    items = [{**_skill(package), "latestVersion": _latest(package) if package.latest else None} for package in found.packages]
     return json_response({"items": items, "nextCursor": found.next})
 
 
@@ -79,7 +80,7 @@ async def skill(request: RegistryRequest) -> HttpResponse:
     return json_response(
         {
             "skill": _skill(package),
-            "latestVersion": _latest(package) if package.version else None,
+            "latestVersion": _latest(package) if package.latest else None,
             "metadata": None,
             "owner": {"handle": package.namespace, "displayName": package.namespace, "image": None},
             "moderation": _moderation(package),
@@ -133,7 +134,7 @@ async def resolve(request: RegistryRequest) -> HttpResponse:
     package, releases, _ = await request.registry.queries.releases(request.caller, PackageKind.SKILL, slug)
     match = next((release.version for release in releases if fingerprint(release) == wanted), None)
     return json_response({"match": {"version": match} if match else None,
-                        "latestVersion": {"version": package.version} if package.version else None})  # fmt: skip
+                        "latestVersion": {"version": package.latest} if package.latest else None})  # fmt: skip
 
 
 async def whoami(request: RegistryRequest) -> HttpResponse:
@@ -183,8 +184,8 @@ async def publish(request: RegistryRequest) -> HttpResponse:
             "ok": True,
             "skillId": str(done.package.id),
             "versionId": str(done.release.id),
-            "status": "published",
-            "publicationStatus": "published",
+            "status": _STATUS.get(done.release.state, "pending"),
+            "publicationStatus": _STATUS.get(done.release.state, "pending"),
             "slug": done.package.name,
             "version": done.release.version,
         }
@@ -232,7 +233,8 @@ def _check_may_upload(request: RegistryRequest) -> None:
 def _skill(package: Package) -> dict[str, Any]:  # Any: JSON of another project
     return {
         "slug": package.name, "displayName": package.name, "summary": package.description, "description": package.description,
-        "topics": package.tags.split(), "tags": {"latest": package.version}, "stats": {"downloads": package.downloads},
+        "topics": package.tags.split(), "tags": {"latest": package.latest} if package.latest else {},
+        "stats": {"downloads": package.downloads},
         "createdAt": package.created, "updatedAt": package.updated,
     }  # fmt: skip
 

@@ -60,6 +60,8 @@ class SparseIndexLine(msgspec.Struct):
     signed: str
     verdict: str
     url: str
+    available: str
+    """The end of its cool-down; empty after that."""
 
 
 async def well_known(request: RegistryRequest) -> HttpResponse:
@@ -121,6 +123,7 @@ def _line(package: Package, release: Release, base: str) -> SparseIndexLine:
         release.signed,
         release.verdict,
         link,
+        views.iso(release.available) if release.available else "",
     )
 
 

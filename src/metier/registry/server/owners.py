@@ -96,6 +96,9 @@ def owner_routes(kind: PackageKind) -> tuple[Route, ...]:
         ),
         change("PUT", f"{name}/quarantine", one.quarantine, "Quarantine a package.", auth="admin", body=ReasonBody),
         change("DELETE", f"{name}/quarantine", one.release, "End a quarantine.", auth="admin"),
+        change("PUT", f"{version}/quarantine", one.quarantine_version, "Quarantine a version.", auth="admin", body=ReasonBody),
+        change("DELETE", f"{version}/quarantine", one.release_version, "Put a quarantined version online.", auth="admin"),
+        change("DELETE", version, one.remove_version, "Delete a quarantined version.", auth="admin"),
     )
 
 
@@ -198,4 +201,20 @@ class _Owners:
 
     async def release(self, request: RegistryRequest) -> HttpResponse:
         await request.registry.moderation.release(request.caller, self.kind, request.params["name"])
+        return json_response(ChangeResult())
+
+    async def quarantine_version(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, ReasonBody)
+        name, version = request.params["name"], request.params["version"]
+        await request.registry.moderation.quarantine_version(request.caller, self.kind, name, version, reason=wanted.reason)
+        return json_response(ChangeResult())
+
+    async def release_version(self, request: RegistryRequest) -> HttpResponse:
+        name, version = request.params["name"], request.params["version"]
+        await request.registry.moderation.release_version(request.caller, self.kind, name, version)
+        return json_response(ChangeResult())
+
+    async def remove_version(self, request: RegistryRequest) -> HttpResponse:
+        name, version = request.params["name"], request.params["version"]
+        await request.registry.moderation.remove_version(request.caller, self.kind, name, version)
         return json_response(ChangeResult())

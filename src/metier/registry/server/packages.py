@@ -44,6 +44,7 @@ _PUBLISH = (
         {"type": "string", "enum": [str(each) for each in PackageVisibility]},
     ),
     QueryParameter("version", "overrides metadata.version"),
+    QueryParameter("draft", "keep it as a draft until it is submitted", {"type": "string", "enum": ["1", "0"]}),
     QueryParameter(
         "dry_run", "check the package and list its files, but publish nothing", {"type": "string", "enum": ["1", "0"]}
     ),
@@ -222,7 +223,7 @@ class _Packages:
         version = request.query_params.get("version", "") if request.scope["query_string"] else ""
         if not version:
             package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
-            if package.version:
+            if package.latest:
                 return await self._send(request, package, _Archive(package.version, package.archive, package.size), _PRIVATE)
         package, release = await request.registry.queries.release(request.caller, self.kind, request.params["name"], version)
         return await self._send(request, package, _Archive(release.version, release.archive, release.size), _PRIVATE)
@@ -272,6 +273,7 @@ class _Packages:
                 visibility=PackageVisibility(visibility) if visibility else None,
                 version=parameters.get("version") or upload.fields.get("version") or None,
                 dry_run=parameters.get("dry_run", "0") not in ("0", "", "false"),
+                as_draft=parameters.get("draft", "0") not in ("0", "", "false"),
             )
             done = await registry.publisher.publish(request.caller, upload.read, intent)
         status = 201 if done.created and not done.dry_run else 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape
 
@@ -18,6 +18,7 @@ from metier.registry.domain.records import (
     PackageKind,
     RegistryToken,
     Release,
+    ReleaseState,
     Signature,
     SigningKey,
     TrustedPublisher,
@@ -27,10 +28,12 @@ __all__ = [
     "badge_svg",
     "chart_svg",
     "details",
+    "differing_paths",
     "iso",
     "iso_or_none",
     "package_url",
     "publish_receipt",
+    "review",
     "signature",
     "signing_key",
     "skill",
@@ -52,10 +55,12 @@ def skill(package: Package, base: str) -> wire.SkillSummary:
     return wire.SkillSummary(
         name=package.name,
         description=package.description,
-        version=package.version,
+        version=package.latest,
         author=package.author,
         downloads=package.downloads,
-        download_url=f"{base}/{_PLURAL[package.kind]}/{package.name}/{package.version}.zip",
+        download_url=f"{base}/{_PLURAL[package.kind]}/{package.name}/{package.version}.zip" if package.latest else "",
+        fresh=package.fresh,
+        available=iso(package.available) if package.fresh else "",
         owner=package.namespace,
         visibility=package.visibility,
         status=package.status,
@@ -95,6 +100,7 @@ def version(
         details=details(release) if full else None,
         findings=findings_of(release) if full else None,
         provenance=provenance(release),
+        available=iso(release.available) if release.available else "",
         signatures=None if signatures is None else [signature(each) for each in signatures if each.version == release.version],
     )
 
@@ -105,6 +111,12 @@ def provenance(release: Release) -> wire.Provenance | None:
 
 def details(release: Release) -> wire.ReleaseDetails:
     return msgspec.json.decode(release.details, type=wire.ReleaseDetails)
+
+
+def differing_paths(old: Iterable[wire.FileRow], new: Iterable[wire.FileRow]) -> list[str]:
+    """Returns the files that differ, by their digests, sorted by path."""
+    hashes = {row.path: row.sha256 for row in old}, {row.path: row.sha256 for row in new}
+    return sorted(path for path in {*hashes[0], *hashes[1]} if hashes[0].get(path) != hashes[1].get(path))
 
 
 def signature(one: Signature) -> wire.SignatureRow:
@@ -132,7 +144,25 @@ def publish_receipt(published: PublishOutcome, base: str) -> wire.PublishReceipt
         namespace=package.namespace if package else "",
         visibility=package.visibility if package else "",
         visibility_changed=published.visibility_changed,
+        state=release.state if release else "",
+        state_reason=release.state_reason if release else "",
+        review=_review_page(package, release, base) if package and release else "",
+        available=iso(release.available) if release and release.available else "",
     )
+
+
+def _review_page(package: Package, release: Release, base: str) -> str:
+    is_shown = release.state != ReleaseState.ONLINE and package.kind == PackageKind.SKILL
+    return f"{base}/review/{package.name}/{release.version}" if is_shown else ""
+
+
+def review(package: Package, release: Release, base: str) -> wire.ReviewRow:
+    return wire.ReviewRow(
+        id=release.id, kind=package.kind, name=package.name, version=release.version, namespace=package.namespace,
+        state=release.state, comment=release.state_reason, digest=release.digest, publisher=release.publisher,
+        uploaded=iso(release.published), verdict=release.verdict, current=package.version,
+        page=_review_page(package, release, base),
+    )  # fmt: skip
 
 
 def token(row: RegistryToken) -> wire.TokenRow:

@@ -9,7 +9,7 @@ from metier.registry.domain.records import Package, PackageFilters
 from metier.registry.wire import DownloadDay
 
 from .engine import Engine
-from .packages import PACKAGE_COLUMNS
+from .packages import ONLINE, PACKAGE_COLUMNS
 from .search import filter_clause, visible_clause
 
 __all__ = ["DownloadRows"]
@@ -74,7 +74,7 @@ class DownloadRows:
         rows = await self.engine.rows(
             "select count(*), cast(coalesce(sum(r.releases), 0) as bigint), cast(coalesce(sum(p.downloads), 0) as bigint),"
             " cast(coalesce(sum(r.bytes), 0) as bigint) from package p join (select package, count(*) as releases,"
-            f" sum(size) as bytes from release group by package) r on r.package = p.id where {where}",
+            f" sum(size) as bytes from release where {ONLINE} group by package) r on r.package = p.id where {where}",
             arguments,
             slow=True,
         )

@@ -10,7 +10,7 @@ from metier.registry.domain.records import AuditEvent, Millis, PackageStatus, Si
 from metier.registry.wire import AbuseReport
 
 from .engine import Engine, Row, Transaction
-from .packages import add_event, bury_package, hold_package, refresh_package, reindex
+from .packages import ONLINE, add_event, bury_package, hold_package, refresh_package, reindex, show_newest
 from .search_index import delete_words
 
 __all__ = ["ModerationRows", "write_signature"]
@@ -28,21 +28,12 @@ class ModerationRows:
         async with self._changing(package_id) as transaction:
             changed = await transaction.rows(
                 "update release set yanked = ?, yank_reason = ? where package = ? and version = ?"
-                f" and yanked is {'not null' if reason is None else 'null'} returning id",
+                f" and {ONLINE} and yanked is {'not null' if reason is None else 'null'} returning id",
                 (None if reason is None else event.at, reason or "", package_id, version),
             )
             if not changed:
                 return False
-            before, subject = (
-                await transaction.rows("select version, kind || ':' || name from package where id = ?", (package_id,))
-            )[0]
-            shown = await refresh_package(transaction, package_id, at=event.at)
-            if shown and shown != before:
-                await reindex(transaction, self.engine.dialect, package_id)
-                await transaction.rows(
-                    "insert into job (kind, subject, due) values ('index', ?, ?) on conflict (kind, subject) do nothing",
-                    (subject, event.at),
-                )
+            await show_newest(transaction, self.engine.dialect, package_id, at=event.at)
             await add_event(transaction, event)
         return True
 
@@ -256,6 +247,10 @@ async def write_signature(
         " on conflict (release, kind, keyid) do update set payload = excluded.payload, signer = excluded.signer",
         (release, signature.kind, signature.signer, signature.keyid, signature.payload, signature.created),
     )
-    await transaction.rows("update release set signed = ? where id = ?", (signature.signer, release))
-    await refresh_package(transaction, package_id, at=event.at)
+    rows = await transaction.rows(
+        f"update release set signed = ? where id = ? returning case when {ONLINE} then 1 else 0 end",
+        (signature.signer, release),
+    )
+    if rows and rows[0][0]:
+        await refresh_package(transaction, package_id, at=event.at)
     await add_event(transaction, event)

@@ -13,24 +13,28 @@ from metier.registry.domain.records import (
     PackageVisibility,
     Release,
     ReleaseDraft,
+    ReleaseState,
     Signature,
 )
 from metier.registry.domain.search_terms import document_terms, forms, spelling_words
 from metier.spec import Version, is_name, newest_version
 
-from .engine import Engine, RowReader, Transaction
+from .engine import Engine, Row, RowReader, Transaction
 from .search_index import write_words
 
 __all__ = [
     "ARCHIVES_LOCK",
+    "ONLINE",
     "PACKAGE_COLUMNS",
     "RELEASE_COLUMNS",
     "PackageRows",
     "add_event",
     "bury_package",
+    "enqueue_cooldown",
     "hold_package",
     "read_archives",
     "refresh_package",
+    "show_newest",
     "write_spellings",
 ]
 
@@ -39,6 +43,8 @@ RELEASE_COLUMNS = ", ".join(Release.__struct_fields__)
 _RELEASE_FIELDS = ("version", "description", "author", "license", "tags", "verdict", "digest", "archive", "size", "signed")
 FIRST_VERSION = "0.1.0"
 _BATCH = 1_000
+ONLINE = "state = 'online'"
+"""The one condition on a release that is served. Reads without it are in `store.reviews` only."""
 ARCHIVES_LOCK = "metier-archives"
 """The lock that publishes share, and that the deletion of an archive holds alone."""
 
@@ -60,12 +66,12 @@ class PackageRows:
 
     async def release(self, package_id: int, version: str) -> Release | None:
         rows = await self.engine.rows(
-            f"select {RELEASE_COLUMNS} from release where package = ? and version = ?", (package_id, version)
+            f"select {RELEASE_COLUMNS} from release where package = ? and version = ? and {ONLINE}", (package_id, version)
         )
         return Release(*rows[0]) if rows else None
 
     async def releases(self, package_id: int) -> list[Release]:
-        rows = await self.engine.rows(f"select {RELEASE_COLUMNS} from release where package = ?", (package_id,))
+        rows = await self.engine.rows(f"select {RELEASE_COLUMNS} from release where package = ? and {ONLINE}", (package_id,))
         return sorted((Release(*row) for row in rows), key=lambda release: Version.parse(release.version), reverse=True)
 
     async def owners(self, package_id: int) -> tuple[str, ...]:
@@ -73,12 +79,17 @@ class PackageRows:
         return tuple(row[0] for row in rows)
 
     async def tags(self, package_id: int) -> dict[str, str]:
-        return dict(await self.engine.rows("select tag, version from tag where package = ? order by tag", (package_id,)))
+        rows = await self.engine.rows(
+            "select t.tag, t.version from tag t join release r on r.package = t.package and r.version = t.version"
+            f" where t.package = ? and r.{ONLINE} order by t.tag",
+            (package_id,),
+        )
+        return dict(rows)
 
     async def signatures(self, package_id: int) -> list[Signature]:
         rows = await self.engine.rows(
             "select r.version, s.kind, s.signer, s.keyid, s.payload, s.created from signature s"
-            " join release r on r.id = s.release where r.package = ? order by s.id",
+            f" join release r on r.id = s.release where r.package = ? and r.{ONLINE} order by s.id",
             (package_id,),
         )
         return [Signature(*row) for row in rows]
@@ -102,9 +113,11 @@ class PackageRows:
     ) -> tuple[Package, Release, bool]:
         """Adds a release in a transaction that holds the shared lock of archives."""
         package = await self._lock_package(transaction, draft, owners_of)
-        taken: dict[str, str] = dict(
-            await transaction.rows("select version, digest from release where package = ?", (package.id,))
-        )
+        state = draft.state or await self._demanded_state(transaction, package.id)
+        rows = await transaction.rows("select version, digest, state from release where package = ?", (package.id,))
+        # An upload that was never online is replaced by the next one of the same version.
+        replaced = next((each for each in rows if each[0] == draft.version and _is_replaced(each, draft.digest, state)), None)
+        taken: dict[str, str] = {version: digest for version, digest, _ in rows if not replaced or version != replaced[0]}
         purged: dict[str, str] = dict(
             await transaction.rows(
                 "select version, digest from tombstone where kind = ? and name = ?", (draft.kind, draft.name)
@@ -115,9 +128,11 @@ class PackageRows:
         if draft.visibility and draft.visibility != package.visibility:
             await transaction.rows("update package set visibility = ? where id = ?", (draft.visibility, package.id))
             await add_event(transaction, _event(draft, "visibility", draft.visibility))
+        if replaced:
+            await transaction.rows("delete from release where package = ? and version = ?", (package.id, version))
         if is_new:
             await keep_archive()
-            await self._add(transaction, package.id, version, draft)
+            await self._add(transaction, package.id, version, draft, state)
         found = await transaction.rows(
             f"select {RELEASE_COLUMNS} from release where package = ? and version = ?", (package.id, version)
         )
@@ -135,7 +150,8 @@ class PackageRows:
     async def _lock_package(self, transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> Package:
         """Returns the package's row, locked until the transaction ends. Creates it if there is none."""
         made = await transaction.rows(
-            "insert into package (kind, name, namespace, visibility, status, created, updated) values (?, ?, ?, ?, ?, ?, ?)"
+            "insert into package (kind, name, namespace, visibility, status, created, updated, hidden)"
+            " values (?, ?, ?, ?, ?, ?, ?, 1)"
             " on conflict (kind, name) do nothing returning id",
             (
                 draft.kind,
@@ -168,14 +184,30 @@ class PackageRows:
             raise ConflictError(f"{draft.name!r} was deleted and its name is reserved", hint="undelete it, then publish")
         return package
 
-    async def _add(self, transaction: Transaction, package_id: int, version: str, draft: ReleaseDraft) -> None:
+    async def _demanded_state(self, transaction: Transaction, package_id: int) -> str:
+        rows = await transaction.rows(
+            "select 1 from namespace_setting s join owner o on o.namespace = s.namespace where o.package = ? and s.review = 1"
+            " limit 1",
+            (package_id,),
+        )
+        return ReleaseState.REVIEW if rows else ReleaseState.ONLINE
+
+    async def _add(self, transaction: Transaction, package_id: int, version: str, draft: ReleaseDraft, state: str) -> None:
+        is_online = state == ReleaseState.ONLINE
+        available = draft.at + draft.cooldown if is_online and draft.cooldown else 0
         await transaction.rows(
             "insert into release (package, version, digest, archive, size, description, author, license, tags, details,"
-            " published, publisher, verdict, findings, provenance) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " published, publisher, verdict, findings, provenance, state, state_reason, online, available)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (package_id, version, draft.digest, draft.archive, draft.size, draft.description, draft.author, draft.license,
              " ".join(draft.tags), draft.details, draft.at, draft.publisher, draft.verdict, draft.findings,
-             draft.provenance),
+             draft.provenance, state, draft.reason, draft.at if is_online else None, available),
         )  # fmt: skip
+        if not is_online:
+            await add_event(transaction, _event(draft, "upload", f"{version} {draft.digest} {state} {draft.reason}".strip()))
+            return
+        if available:
+            await enqueue_cooldown(transaction, f"{draft.kind}:{draft.name}", version, due=available)
         shown = await refresh_package(transaction, package_id, at=draft.at)
         if shown == version:
             await write_words(transaction, self.engine.dialect, package_id, draft.words)
@@ -183,6 +215,14 @@ class PackageRows:
             await write_spellings(transaction, package_id, draft.spellings)
         details = f"{version} {draft.digest}"
         await add_event(transaction, _event(draft, "publish", details))
+
+
+def _is_replaced(present: Row, digest: str, wanted: str) -> bool:
+    """Returns whether an upload takes the place of one that waits: it has other contents, or submits a draft."""
+    _, known, state = present
+    if state not in (ReleaseState.DRAFT, ReleaseState.REVIEW):
+        return False
+    return bool(known != digest or (state == ReleaseState.DRAFT and wanted != ReleaseState.DRAFT))
 
 
 def _for_update(dialect: str) -> str:
@@ -231,10 +271,23 @@ async def read_archives(reader: RowReader) -> AsyncIterator[str]:
 
 
 async def refresh_package(transaction: Transaction, package_id: int, *, at: int) -> str:
-    """Copies the newest unyanked release to the package's row. Returns its version, or an empty text if all are yanked."""
-    rows = await transaction.rows("select version from release where package = ? and yanked is null", (package_id,))
-    best = newest_version(Version.parse(row[0]) for row in rows)
-    version = str(best) if best else ""
+    """Copies the newest unyanked release to the package's row. Returns its version, or an empty text if all are yanked.
+
+    Versions in their cool-down do not count while there are others.
+    """
+    rows = await transaction.rows(
+        f"select version, available from release where package = ? and yanked is null and {ONLINE}", (package_id,)
+    )
+    newest = newest_version(Version.parse(row[0]) for row in rows)
+    best = newest_version(Version.parse(row[0]) for row in rows if row[1] <= at) or newest
+    version, fresh = str(best or ""), str(newest or "")
+    ends: dict[str, int] = dict(rows)
+    available = ends.get(fresh, 0)
+    online = await transaction.rows("select 1 from release where package = ? and online is not null limit 1", (package_id,))
+    await transaction.rows(
+        "update package set hidden = ?, fresh = ?, available = ? where id = ?",
+        (0 if online else 1, fresh if available > at else "", available if available > at else 0, package_id),
+    )
     if best is None:
         await transaction.rows("update package set version = '', updated = ? where id = ?", (at, package_id))
         return ""
@@ -245,6 +298,28 @@ async def refresh_package(transaction: Transaction, package_id: int, *, at: int)
     sets = ", ".join(f"{column} = ?" for column in _RELEASE_FIELDS)
     await transaction.rows(f"update package set {sets}, updated = ? where id = ?", (*values, at, package_id))
     return version
+
+
+async def show_newest(transaction: Transaction, dialect: str, package_id: int, *, at: int) -> None:
+    """Copies the newest release to the package's row after a change, and indexes it if it is another one."""
+    before, subject = (await transaction.rows("select version, kind || ':' || name from package where id = ?", (package_id,)))[
+        0
+    ]
+    shown = await refresh_package(transaction, package_id, at=at)
+    if shown and shown != before:
+        await reindex(transaction, dialect, package_id)
+        await transaction.rows(
+            "insert into job (kind, subject, due) values ('index', ?, ?) on conflict (kind, subject) do nothing", (subject, at)
+        )
+
+
+async def enqueue_cooldown(transaction: Transaction, subject: str, version: str, *, due: int) -> None:
+    """Adds the job that shows a version when its cool-down is over."""
+    await transaction.rows(
+        "insert into job (kind, subject, due) values ('cooldown', ?, ?) on conflict (kind, subject) do update"
+        " set due = excluded.due",
+        (f"{subject}@{version}", due),
+    )
 
 
 async def reindex(transaction: Transaction, dialect: str, package_id: int, body: str = "") -> None:

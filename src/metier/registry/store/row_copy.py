@@ -23,6 +23,7 @@ _BATCH = 500
 _TABLES: dict[str, tuple[str, str]] = {
     # Table: columns and sort order. Referenced tables come first. Sessions and unfinished uploads are not copied.
     "package": (PACKAGE_COLUMNS, "id"),
+    "namespace_setting": ("namespace, review", "namespace"),
     "owner": ("package, namespace, place", "package, namespace"),
     "release": (RELEASE_COLUMNS, "id"),
     "tag": ("package, tag, version", "package, tag"),

@@ -16,6 +16,7 @@ from .jobs import JobRows
 from .migrate import migrate
 from .moderation import ModerationRows
 from .packages import PackageRows, read_archives
+from .reviews import ReviewRows
 from .search import SearchRows
 from .sessions import PageSessionRows
 from .spellings import SpellingRows
@@ -28,8 +29,7 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 
 class SqlStore(
     PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, InvitationRows,
-    TrustedPublisherRows, PageSessionRows,
-    DownloadRows, JobRows
+    TrustedPublisherRows, PageSessionRows, ReviewRows, DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

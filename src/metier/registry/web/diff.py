@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from metier.errors import plural
-from metier.registry.wire import FileRow
 from metier.values import dataclass, field
 
 from .templates import render_fragment
 
-__all__ = ["DiffRow", "FileDiff", "diff_files", "diff_html", "differing_paths"]
+__all__ = ["DiffRow", "FileDiff", "diff_files", "diff_html"]
 
 _LARGEST = 256 * 1024
 _MOST_LINES = 4_000
@@ -53,12 +52,6 @@ def diff_html(old: bytes, new: bytes, paths: Sequence[str]) -> str:
     with zipfile.ZipFile(io.BytesIO(old)) as before, zipfile.ZipFile(io.BytesIO(new)) as after:
         changes = diff_files(paths, lambda path: _read(before, path), lambda path: _read(after, path))
         return render_fragment("diff_files.html", changes=list(changes))
-
-
-def differing_paths(old: Iterable[FileRow], new: Iterable[FileRow]) -> list[str]:
-    """Returns the files that differ, by their digests, sorted by path."""
-    hashes = {row.path: row.sha256 for row in old}, {row.path: row.sha256 for row in new}
-    return sorted(path for path in {*hashes[0], *hashes[1]} if hashes[0].get(path) != hashes[1].get(path))
 
 
 def diff_files(

@@ -239,7 +239,7 @@ async def admin(request: RegistryRequest, *, invitation: str = "") -> HttpRespon
     users = await request.registry.users.list(request.caller, after=request.query_params.get("users", ""))
     return render_page(
         request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined, users=users,
-        invitation=invitation,
+        invitation=invitation, versions=await moderation.quarantined_versions(request.caller),
         older=events[-1][0] if len(events) >= _PAGE else None, page=_PAGE,
     )  # fmt: skip
 
@@ -263,15 +263,24 @@ async def resolve_report(request: RegistryRequest) -> ASGIApp:
 
 async def quarantine(request: RegistryRequest) -> ASGIApp:
     form = await read_form(request)
-    await request.registry.moderation.quarantine(
-        request.caller, PackageKind.SKILL, form.get("name", ""), reason=form.get("reason", "")
-    )  # fmt: skip
+    moderation, name, reason = request.registry.moderation, form.get("name", ""), form.get("reason", "")
+    if version := form.get("version", "").strip():
+        await moderation.quarantine_version(request.caller, PackageKind.SKILL, name, version, reason=reason)
+    else:
+        await moderation.quarantine(request.caller, PackageKind.SKILL, name, reason=reason)
     return redirect("/admin")
 
 
 async def release_quarantined(request: RegistryRequest) -> ASGIApp:
+    """Ends the quarantine of a package or of one version, or deletes that version."""
     form = await read_form(request)
-    await request.registry.moderation.release(request.caller, PackageKind.SKILL, form.get("name", ""))
+    moderation, name, version = request.registry.moderation, form.get("name", ""), form.get("version", "")
+    if not version:
+        await moderation.release(request.caller, PackageKind.SKILL, name)
+    elif form.get("action", "") == "remove":
+        await moderation.remove_version(request.caller, PackageKind.SKILL, name, version)
+    else:
+        await moderation.release_version(request.caller, PackageKind.SKILL, name, version)
     return redirect("/admin")
 
 

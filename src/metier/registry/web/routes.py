@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metier.registry.server.routing import Endpoint, Route
 
-from . import forms, invitations, playground, search_pages, sign_in, skill_pages, templates
+from . import forms, invitations, playground, reviews, search_pages, sign_in, skill_pages, templates
 
 __all__ = ["ROUTES"]
 
@@ -33,6 +33,10 @@ ROUTES = (
     _form("/skill/{name}/yank", forms.yank),
     _form("/skill/{name}/unyank", forms.unyank),
     _form("/skill/{name}/report", forms.report, rate="report"),
+    _page("/review", reviews.review_list),
+    _page("/review/{name}/{version}", reviews.review_page),
+    _form("/review/{name}/{version}", reviews.decide),
+    _form("/owner/{namespace}", reviews.set_namespace),
     _page("/login", forms.login_form),
     _form("/login", forms.log_in),
     _page("/login/sso", sign_in.start_sign_in, rate="write"),

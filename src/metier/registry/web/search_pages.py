@@ -53,12 +53,15 @@ async def owner(request: RegistryRequest) -> HttpResponse:
     namespace = request.params["namespace"]
     query = ListQuery(filters=PackageFilters(owner=namespace), sort=Sort.NAME, cursor=request.query_params.get("cursor", ""))
     found = await request.registry.queries.find(request.caller, query)
-    if not found.packages:
+    registry, is_member = request.registry, request.caller.is_member(namespace)
+    if not found.packages and not is_member:
         raise NotFoundError(f"no skills of {namespace[:80]!r}", hint="search for a skill, or log in if it is private")
-    keys = [key for key in await request.registry.store.keys(namespace) if key.revoked is None]
+    keys = [key for key in await registry.store.keys(namespace) if key.revoked is None]
+    review = await registry.reviews.demands_review(request.caller, namespace) if is_member else None
     return render_page(
         request, "owner.html", namespace=namespace, packages=found.packages, next=_next(request, found.next), keys=keys,
-        shows_notes=request.caller.may(Right.MANAGE, namespace),
+        shows_notes=request.caller.may(Right.MANAGE, namespace), review=review,
+        may_review=request.caller.may(Right.REVIEW, namespace), is_fixed=registry.options.policy.review,
     )  # fmt: skip
 
 

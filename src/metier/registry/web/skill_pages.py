@@ -18,7 +18,7 @@ from metier.registry.server.views import chart_svg
 from metier.registry.workers import WorkBudgetError
 from metier.values import dataclass
 
-from .diff import diff_html, differing_paths
+from .diff import diff_html
 from .templates import render_page
 
 __all__ = ["diff", "file", "files", "overview", "security", "versions"]
@@ -81,7 +81,7 @@ async def diff(request: RegistryRequest) -> HttpResponse:
     name, queries = request.params["name"], request.registry.queries
     package, new = await queries.release(request.caller, PackageKind.SKILL, name, request.query_params.get("to", ""))
     _, old = await queries.release(request.caller, PackageKind.SKILL, name, request.query_params.get("from", ""))
-    changed = differing_paths(views.details(old).files, views.details(new).files)
+    changed = views.differing_paths(views.details(old).files, views.details(new).files)
 
     async def load() -> tuple[bytes, bytes, list[str]]:
         return await queries.archive(old.archive), await queries.archive(new.archive), changed
@@ -108,13 +108,13 @@ async def security(request: RegistryRequest) -> HttpResponse:
 
 
 async def _requested(request: RegistryRequest) -> tuple[Package, Release]:
-    """Returns the version in the address, else the newest; the last published one if all are yanked."""
+    """Returns the version in the address, else the newest; the last published one if all are yanked or in their cool-down."""
     queries, name = request.registry.queries, request.params["name"]
     version = request.query_params.get("version", "")
     if not version:
         package, releases, _ = await queries.releases(request.caller, PackageKind.SKILL, name)
-        if not package.version and releases:
-            return package, releases[0]
+        if not package.latest and releases:
+            return package, next((each for each in releases if each.version == package.version), releases[0])
     return await queries.release(request.caller, PackageKind.SKILL, name, version)
 
 
