@@ -191,7 +191,7 @@ class App:
 
         return Sessions(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            skills=self.skills, packages=self.packages,
+            skills=self.skills, packages=self.packages, registries=self.registries,
         )  # fmt: skip
 
     @cached_property

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .packages import Packages
     from .paths import Paths
+    from .registries import Registries
     from .skills import LocalSkills
 
 __all__ = ["Sessions"]
@@ -46,6 +47,7 @@ class Sessions:
     environment: Mapping[str, str]
     skills: LocalSkills
     packages: Packages
+    registries: Registries
 
     @cached_property
     def store(self) -> SqliteSessionStore:
@@ -195,7 +197,9 @@ class Sessions:
             return last[1]
 
         def open_selector(catalog: Catalog) -> SkillSelector:
-            return skills.selector if catalog is skills.catalog else skills.selector_for(catalog)
+            selector = skills.selector if catalog is skills.catalog else skills.selector_for(catalog)
+            selector.recall = self.registries.configured_recall
+            return selector
 
         services = self._services(
             approve,
