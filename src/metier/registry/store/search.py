@@ -63,7 +63,7 @@ class SearchRows:
         return list(found.values())[:limit]
 
     def _stages(self, stage: SearchStage) -> list[SearchStage]:
-        """PostgreSQL reads the rarest word of a conjunction, but all words of alternatives: it gets one conjunction at a time."""
+        """PostgreSQL reads the rarest word of a conjunction, and all words of alternatives: so one conjunction at a time."""
         if self.engine.dialect == "sqlite" or stage.size == len(stage.groups):
             return [stage]
         last = len(stage.groups) - 1
