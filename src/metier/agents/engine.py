@@ -45,7 +45,7 @@ from metier.runtime import (
     in_thread,
     wait_for,
 )
-from metier.selection import LlmSelector, Selection
+from metier.selection import LlmSelector, Match, MatchDecision, Selection, install_command
 from metier.values import dataclass, field, replace
 
 from . import events, history
@@ -373,6 +373,7 @@ class AgentEngine:
             self.selection = self._selected(message, self.session.selector, client)
             activated += self.session.activate_selected(self.selection)
             notes = [self.selection.note] if self.selection.note else []
+            notes += [_proposal(match) for match in self.selection.available[:1] if match.decision is MatchDecision.ACTIVATE]
         return notes + [warning for activation in activated for warning in activation.warnings]
 
     def _selected(self, message: str, selector: SkillSelector, client: ModelClient | None) -> Selection:
@@ -449,7 +450,13 @@ def _with_triggered(local: Selection, chosen: Selection) -> Selection:
     selected = (*called, *(match for match in chosen.selected if match.id not in known))
     taken = {match.id for match in selected}
     rest = (match for match in (*local.selected, *local.rejected) if match.id not in taken)
-    return Selection(selected=selected, rejected=tuple(rest), considered=local.considered, note=chosen.note)
+    note = chosen.note or local.note
+    return Selection(selected=selected, rejected=tuple(rest), considered=local.considered, note=note, available=local.available)
+
+
+def _proposal(match: Match) -> str:
+    """A skill is never installed by a conversation: its user decides."""
+    return f"{match.name} may fit and is not installed; to install it: {install_command(match)}"
 
 
 def _enqueue(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Event | None], event: Event) -> None:

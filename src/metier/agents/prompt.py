@@ -60,7 +60,8 @@ def decide(found: Selection, most: int) -> Selection:
     chosen = tuple(match for match in found.selected if match.decision is MatchDecision.ACTIVATE)[:most]
     taken = {match.id for match in chosen}
     rest = tuple(match for match in found.selected if match.id not in taken)
-    return replace(found, selected=chosen, rejected=(*rest, *found.rejected))
+    offered = tuple(match for match in found.available if match.decision is not MatchDecision.NOTHING)[:most]
+    return replace(found, selected=chosen, rejected=(*rest, *found.rejected), available=offered)
 
 
 def build_prompt(

@@ -196,7 +196,8 @@ class App:
 
         return Sessions(
             paths=self.paths, settings=self.settings, environment=self.environment,
-            skills=self.skills, packages=self.packages, find_capabilities=self.capability_lists.find,
+            skills=self.skills, packages=self.packages, registries=self.registries,
+            find_capabilities=self.capability_lists.find,
         )  # fmt: skip
 
     @cached_property

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from metier.config import Settings
     from metier.install import Access, ClawHubRegistry, RegistrySource
     from metier.registry import PublishOptions, PublishResult, SearchOptions, SearchResult
-    from metier.registry.client import Logins, RegistryClient, SigningKeyFile
+    from metier.registry.client import Logins, RegistryClient, RegistryRecall, SigningKeyFile
+    from metier.selection import AvailableSkill, Recall
     from metier.sources import Grant, Grants
 
     from .paths import Paths
 
 __all__ = ["Registries"]
+
+_RECALL_SECONDS = 3.0
+"""Patience with a registry that a request waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +140,31 @@ class Registries:
             url=url, token=token, offline=offline, insecure=insecure, environment=self.environment,
             cache=ResponseCache(self.paths.cache("registry")),
         )  # fmt: skip
+
+    def recall(self, registry: str | None = None, *, insecure: bool = False) -> RegistryRecall:
+        """Returns the skills of a registry as candidates for requests."""
+        from metier.registry.client import RegistryRecall, registry_url
+
+        client = self.client(registry, insecure=insecure)
+        client.silence = _RECALL_SECONDS
+        names = [one.name for one in self.sources if registry_url(one.url) == client.url]
+        return RegistryRecall(client, names[0] if names else "")
+
+    @cached_property
+    def configured_recall(self) -> Recall | None:
+        """Recall from the registry of the setting `selection.registry`; None without it.
+
+        It is opened with the first request, so that a mistake in the setting is a note on that and not the end of a session.
+        """
+        registry = str(self.settings["selection.registry"].value or "")
+        opened: list[RegistryRecall] = []
+
+        def recall(words: str, limit: int) -> Sequence[AvailableSkill]:
+            if not opened:
+                opened.append(self.recall(registry))
+            return opened[0](words, limit)
+
+        return recall if registry else None
 
     @cached_property
     def signing_key(self) -> SigningKeyFile:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .packages import Packages
     from .paths import Paths
+    from .registries import Registries
     from .skills import LocalSkills
 
 __all__ = ["Sessions"]
@@ -48,6 +49,7 @@ class Sessions:
     skills: LocalSkills
     packages: Packages
     find_capabilities: FindCapabilities
+    registries: Registries
 
     @cached_property
     def store(self) -> SqliteSessionStore:
@@ -197,7 +199,9 @@ class Sessions:
             return last[1]
 
         def open_selector(catalog: Catalog) -> SkillSelector:
-            return skills.selector if catalog is skills.catalog else skills.selector_for(catalog)
+            selector = skills.selector if catalog is skills.catalog else skills.selector_for(catalog)
+            selector.recall = self.registries.configured_recall
+            return selector
 
         services = self._services(
             approve,

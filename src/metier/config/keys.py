@@ -98,6 +98,8 @@ KEYS: dict[str, SettingKey] = {
         SettingKey(name="skills.parameters", kind=SettingKind.TABLE, project=True, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
         SettingKey(name="selection.semantic", kind=SettingKind.BOOLEAN, project=True, default=False,
             text="pick skills by meaning too, not only by words; needs the extra metier[semantic]"),
+        SettingKey(name="selection.registry", kind=SettingKind.TEXT, default="",
+            text="if no installed skill fits a message, look in this registry (name or URL) and propose what fits; sends a few words of the message"),
         SettingKey(name="router.enabled", kind=SettingKind.BOOLEAN, project=True, default=True,
             text="let prompt hooks of other agents name the skill that fits; false switches them off, here or everywhere"),
         SettingKey(name="scan.advisories", kind=SettingKind.LIST, default=(),

@@ -17,17 +17,20 @@ if TYPE_CHECKING:
     from .llm import LlmSelector, TextModel
     from .match import Match, MatchDecision, ScoreShare, Selection, SelectorOptions
     from .minilm import MiniLM
+    from .recall import AvailableSkill, Recall, install_command
     from .selector import Selector
     from .tokenization import STOP_WORDS, split_sentences, split_words, word_terms
 
 __all__ = [
     "STOP_WORDS",
+    "AvailableSkill",
     "CorruptIndexError",
     "Encoder",
     "LlmSelector",
     "Match",
     "MatchDecision",
     "MiniLM",
+    "Recall",
     "ScoreShare",
     "SelectableSkill",
     "Selection",
@@ -35,6 +38,7 @@ __all__ = [
     "SelectorOptions",
     "SkillEmbeddings",
     "TextModel",
+    "install_command",
     "split_negative",
     "split_sentences",
     "split_words",
@@ -51,6 +55,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.selection.llm": ("LlmSelector", "TextModel"),
             "metier.selection.match": ("Match", "MatchDecision", "ScoreShare", "Selection", "SelectorOptions"),
             "metier.selection.minilm": ("MiniLM",),
+            "metier.selection.recall": ("AvailableSkill", "Recall", "install_command"),
             "metier.selection.selector": ("Selector",),
             "metier.selection.tokenization": ("STOP_WORDS", "split_sentences", "word_terms", "split_words"),
         },

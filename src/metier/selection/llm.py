@@ -68,7 +68,7 @@ class LlmSelector:
         taken = {match.id for match in chosen}
         rest = tuple(match for match in shortlist if match.id not in taken)
         rejected = rest[: self._options.rejected]
-        return Selection(selected=tuple(chosen), rejected=rejected, considered=fallback.considered)
+        return replace(fallback, selected=tuple(chosen), rejected=rejected)
 
 
 def selection_prompt(query: str, matches: Iterable[Match], most: int = 3) -> str:

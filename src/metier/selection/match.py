@@ -71,6 +71,8 @@ class Selection:
     """Number of skills that were searched."""
     note: str = ""
     """For the user, if the skills could not be chosen as configured."""
+    available: tuple[Match, ...] = ()
+    """Skills that are not installed, from `Selector.recall`, best first; the `skill` of each is an `AvailableSkill`."""
 
     def __iter__(self) -> Iterator[Match]:
         return iter(self.selected)
@@ -107,3 +109,7 @@ class SelectorOptions:
     """Log-odds added to the skill used last in this session; about half for those used before it."""
     rejected: int = 3
     """Number of rejected matches in the result."""
+    library_size: int = 0
+    """Rank as in a library of at least this many skills, for candidates that were taken from one."""
+    always_recall: bool = False
+    """Look for skills that are not installed even if an installed one is to be activated."""

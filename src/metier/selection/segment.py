@@ -90,6 +90,18 @@ class Segment:
         pairs = itertools.pairwise(starts)
         return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairs]
 
+    def id_at(self, row: int) -> str:
+        text = self.id_text[self.id_start[row] : self.id_start[row + 1]].tobytes()
+        return text.decode("utf-8", "surrogatepass")
+
+    def row_of(self, skill_id: str) -> int | None:
+        """Returns the row with this id. It compares all ids of that length, so it is for few ids at a time."""
+        wanted = np.frombuffer(skill_id.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        rows = np.flatnonzero(np.diff(self.id_start) == len(wanted))
+        for place, byte in enumerate(wanted.tolist()):
+            rows = rows[self.id_text[self.id_start[rows] + place] == byte]
+        return int(rows[-1]) if len(rows) else None
+
 
 def build_segment(documents: Sequence[IndexDocument], trained: TrainedData) -> Segment:
     collected = _collect(documents)

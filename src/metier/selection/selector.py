@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from metier.errors import MetierError
 from metier.spec import Triggers
 from metier.values import replace
 
@@ -22,10 +23,26 @@ from .index_document import IndexDocument, SelectableSkill, read_skill, read_tri
 from .match import Match, MatchDecision, Selection, SelectorOptions
 from .query import Query, read_own_words, read_query
 from .ranker import RankedCandidates, add_similarity, rank
+from .recall import AvailableSkill, Recall, search_words
 from .request_parts import open_parts
-from .segment import BODY, HEADINGS, NAME, NEGATIVE, PURPOSE, Segment, build_segments, merge_segments, open_segment
+from .segment import (
+    BODY,
+    HEADINGS,
+    MAX_PHRASE_WORDS,
+    NAME,
+    NEGATIVE,
+    PURPOSE,
+    PhraseKind,
+    Segment,
+    build_segments,
+    merge_segments,
+    normal_words,
+    open_segment,
+)
 from .signals import Evidence
 from .skill_index import SkillIndex
+from .skill_rows import FindSkill, SkillRows
+from .tokenization import term_hash
 from .trained_data import TrainedData, load_trained_data
 from .trigger_matches import TriggerMatch, find_trigger_matches
 
@@ -43,6 +60,8 @@ _PART_CANDIDATES = 20
 """Candidates for a part of a request."""
 _MAX_PHRASES = 4
 """Phrases per field in a reason."""
+_RECALLED_FROM = 10_000
+"""Recalled candidates are ranked as in a library of this size: they are the best of a large one, where their words are rare."""
 
 
 class Selector:
@@ -55,14 +74,15 @@ class Selector:
         options: SelectorOptions | None = None,
         trained: TrainedData | None = None,
         embeddings: SkillEmbeddings | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.options = options or SelectorOptions()
+        self.recall = recall
+        """Finds skills that are not installed; see `Selection.available`."""
         self._trained = trained or load_trained_data()
         self._embeddings = embeddings
         self._segments: list[Segment] = []
-        self._skills: list[SelectableSkill] = []
-        self._alive: list[bool] = []
-        self._row: dict[str, int] = {}
+        self._rows = SkillRows()
         self._new: list[IndexDocument] = []
         self._known: SkillIndex | None = None
         for skill in skills:
@@ -72,62 +92,63 @@ class Selector:
     def from_buffer(
         cls,
         buffer: Any,
-        skills: Iterable[SelectableSkill],
+        skills: Iterable[SelectableSkill] | FindSkill,
         *,
         options: SelectorOptions | None = None,
         trained: TrainedData | None = None,
         embeddings: SkillEmbeddings | None = None,
+        recall: Recall | None = None,
     ) -> Selector:
         """Opens what `index_bytes` returned, without copying it; `buffer` may be bytes or an mmap.
 
-        Skills that are missing in it or have changed since are indexed now; rows of other skills are ignored. Raises
-        `CorruptIndexError` if the buffer cannot be used.
+        Skills that are missing in it or have changed since are indexed now; rows of other skills are ignored. Instead of
+        skills, a function may return the skill with an id: then all rows count as they were indexed, and a library of any
+        size opens at once. Raises `CorruptIndexError` if the buffer cannot be used.
         """
-        made = cls(options=options, trained=trained, embeddings=embeddings)
+        made = cls(options=options, trained=trained, embeddings=embeddings, recall=recall)
         segment = open_segment(buffer, made._trained)
+        made._segments = [segment]
+        if callable(skills):
+            made._rows = SkillRows(segment, skills)
+            return made
+        made._rows = SkillRows(segment)
         places = {known: row for row, known in enumerate(segment.ids())}
         stamps = segment.stamp.astype("<u8").tobytes()
-        given = list(skills)
-        blank: SelectableSkill = _Gone()
-        made._segments, made._skills, made._alive = [segment], [blank] * len(segment), [False] * len(segment)
-        for skill in given:
+        for skill in skills:
             row = places.get(skill.id, -1)
             if row >= 0 and stamps[row * 8 : row * 8 + 8] == stamp_of(skill):
-                made._skills[row], made._alive[row], made._row[skill.id] = skill, True, row
+                made._rows.set(row, skill)
             else:
                 made.change(skill)
         return made
 
     def __len__(self) -> int:
-        return len(self._row)
+        return len(self._rows)
 
     @property
     def is_changed(self) -> bool:
         """Returns True if it differs from the buffer that it was opened from, so that it should be saved."""
-        return bool(self._new) or len(self._segments) != 1 or not all(self._alive)
+        return bool(self._new) or len(self._segments) != 1 or not self._rows.all_live
 
     def __contains__(self, skill_id: object) -> bool:
-        return skill_id in self._row
+        return isinstance(skill_id, str) and self._rows.find(skill_id) is not None
 
     def add(self, skill: SelectableSkill) -> None:
-        if skill.id in self._row:
+        if skill.id in self:
             raise ValueError(f"the selector already has a skill with the id {skill.id!r}; use change()")
         self.change(skill)
 
     def change(self, skill: SelectableSkill) -> None:
         """Adds the skill, or replaces the one with the same id."""
         document = read_skill(skill)
-        self._forget(document.id)
-        self._row[document.id] = len(self._skills)
-        self._skills.append(skill)
-        self._alive.append(True)
+        self._rows.remove(document.id)
+        self._rows.append(skill)
         self._new.append(document)
         self._known = None
 
     def remove(self, skill_id: str) -> None:
-        if skill_id not in self._row:
+        if not self._rows.remove(skill_id):
             raise KeyError(skill_id)
-        self._forget(skill_id)
         self._known = None
 
     def index_bytes(self) -> bytes:
@@ -147,7 +168,7 @@ class Selector:
         """
         library = self._library()
         terms = read_query(query)
-        recent_rows = [self._row[used] for used in recent if used in self._row]
+        recent_rows = [row for used in recent if (row := self._rows.find(used)) is not None]
         triggered = find_trigger_matches(query, library, self._triggers, self.options, recent_rows)
         count = self.options.max_skills if limit is None else max(0, limit)
         further = min(self.options.further, max(0, count - self.options.candidates))
@@ -155,7 +176,9 @@ class Selector:
         for row, odds in self._prior_rows(ranked, prior or {}):
             triggered.setdefault(row, TriggerMatch()).add_bonus(odds, _CORRECTED[odds > 0])
         if self._embeddings:
-            similarity = self._embeddings.similarity(terms.text, [self._skills[row] for row in ranked.evidence.rows])
+            similarity = self._embeddings.similarity(
+                terms.text, [self._rows.skill(row) for row in ranked.evidence.rows.tolist()]
+            )
             if similarity is not None:
                 ranked = add_similarity(ranked, similarity, self.options.similarity)
         places = self._order(ranked, triggered)[: count + self.options.rejected]
@@ -173,11 +196,36 @@ class Selector:
         taken = worth[:count]
         chosen = {id(match) for match in taken}
         rejected = [match for match in near if id(match) not in chosen][: self.options.rejected]
-        return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
+        selection = Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
+        is_covered = any(match.decision is MatchDecision.ACTIVATE for match in taken)
+        if self.recall is None or (is_covered and not self.options.always_recall):
+            return selection
+        return self._with_available(selection, self.recall, query, limit)
+
+    def _with_available(self, selection: Selection, recall: Recall, query: str, limit: int | None) -> Selection:
+        """Adds the skills that are not installed: the best `limit`, or those that are worth a mention."""
+        words = search_words(query, self._trained)
+        if not words:
+            return selection
+        try:
+            found = recall(words, self.options.candidates)
+        except MetierError as error:
+            return replace(selection, note=f"{error}; only installed skills were searched")
+        names = {skill.name: skill for skill in reversed(found)}
+        offered = [skill for skill in names.values() if not self._has_name(skill.name)]
+        ranked = _rank_recalled(offered, query, self.options, self._trained)
+        if limit is None:
+            worth = (match for match in ranked if match.decision is not MatchDecision.NOTHING)
+            return replace(selection, available=tuple(worth)[: self.options.max_skills])
+        return replace(selection, available=tuple(ranked[: max(0, limit)]))
+
+    def _has_name(self, name: str) -> bool:
+        phrase = term_hash(" ".join(normal_words(name)[:MAX_PHRASE_WORDS]))
+        return any(self._rows.skill(row).name == name for row in self._library().phrase_rows(phrase, PhraseKind.NAME))
 
     def _prior_rows(self, ranked: RankedCandidates, prior: Mapping[str, float]) -> list[tuple[int, float]]:
         """Returns the candidates with a prior. It makes no skill a candidate."""
-        rows = {self._row[known]: odds for known, odds in prior.items() if known in self._row}
+        rows = {row: odds for known, odds in prior.items() if (row := self._rows.find(known)) is not None}
         there = set(ranked.evidence.rows.tolist()) if rows else set()
         return [(row, odds) for row, odds in rows.items() if row in there]
 
@@ -192,7 +240,7 @@ class Selector:
         def key(place: int) -> tuple[bool, bool, float, int, str]:
             trigger = triggered.get(rows[place], untriggered)
             raised = _raise_odds(odds[place], trigger)
-            return (not trigger.named, not trigger.whole_phrase, -raised, -trigger.recent, self._skills[rows[place]].id)
+            return (not trigger.named, not trigger.whole_phrase, -raised, -trigger.recent, self._rows.skill(rows[place]).id)
 
         return sorted(range(len(rows)), key=key)
 
@@ -207,7 +255,7 @@ class Selector:
             trigger = triggered.get(row) or TriggerMatch()
             fit = _probability(_raise_odds(fit_odds, trigger))
             match = Match(
-                skill=self._skills[row],
+                skill=self._rows.skill(row),
                 score=_probability(_raise_odds(float(ranked.odds[place]), trigger)),
                 fit=fit,
                 confidence=_probability(_raise_odds(confidence_odds, trigger)),
@@ -225,11 +273,11 @@ class Selector:
         fitting = [match for match in matches if match.decision is MatchDecision.ACTIVATE]
         if not fitting:
             return matches
-        taken = {match.id for match in fitting if (trigger := triggered.get(self._row[match.id])) and trigger.is_call}
+        taken = {match.id for match in fitting if (trigger := triggered.get(self._row_of(match))) and trigger.is_call}
         taken = taken or {fitting[0].id}
         apart: dict[str, float] = {}
         # No place for a skill that only the own words of a request in another language find.
-        for place in np.flatnonzero(ranked.evidence.rows == self._row[fitting[0].id]).tolist():
+        for place in np.flatnonzero(ranked.evidence.rows == self._row_of(fitting[0])).tolist():
             for part in open_parts(query, ranked.evidence.matched[:, place], ranked.evidence.weights):
                 apart |= self._asked_apart(part, fitting[0].id)
         decided = []
@@ -257,7 +305,7 @@ class Selector:
         size = len(ranked.evidence.further)
         return [
             Match(
-                skill=self._skills[row],
+                skill=self._rows.skill(row),
                 score=round(last * (1 - (place + 1) / (size + 1)), 6),
                 fit=0.0,
                 confidence=0.0,
@@ -273,19 +321,19 @@ class Selector:
         return MatchDecision.SUGGEST if fit >= self.options.suggest else MatchDecision.NOTHING
 
     def _triggers(self, row: int) -> Triggers:
-        return read_triggers(self._skills[row])
+        return read_triggers(self._rows.skill(row))
 
-    def _forget(self, skill_id: str) -> None:
-        row = self._row.pop(skill_id, None)
-        if row is not None:
-            self._alive[row] = False
+    def _row_of(self, match: Match) -> int:
+        row = self._rows.find(match.id)
+        return -1 if row is None else row
 
     def _library(self) -> SkillIndex:
         if self._known is None:
             self._index_new()
-            self._known = SkillIndex(
-                segments=tuple(self._segments), alive=np.array(self._alive, dtype=bool), live_count=len(self._row)
-            )
+            live_count = len(self._rows)
+            if self._rows.all_live:
+                live_count = max(live_count, self.options.library_size)
+            self._known = SkillIndex(segments=tuple(self._segments), alive=self._rows.live, live_count=live_count)
         return self._known
 
     def _index_new(self) -> None:
@@ -303,22 +351,24 @@ class Selector:
             self._compact()
 
     def _compact(self) -> None:
-        if len(self._segments) == 1 and all(self._alive):
+        if len(self._segments) == 1 and self._rows.all_live:
             return
-        keep = np.array(self._alive, dtype=bool)
+        keep = self._rows.live
         bounds = np.cumsum([0, *(len(segment) for segment in self._segments)])
         parts = [keep[begin:end] for begin, end in itertools.pairwise(bounds)]
         self._segments = [merge_segments(self._segments, parts)]
-        self._skills = [skill for skill, alive in zip(self._skills, self._alive, strict=True) if alive]
-        self._alive = [True] * len(self._skills)
-        self._row = {skill.id: row for row, skill in enumerate(self._skills)}
+        self._rows = self._rows.compact(self._segments[0])
         self._known = None
 
 
-class _Gone:
-    """Fills the row of an indexed skill that the caller no longer has."""
-
-    id = name = description = ""
+def _rank_recalled(
+    skills: Sequence[AvailableSkill], query: str, options: SelectorOptions, trained: TrainedData
+) -> tuple[Match, ...]:
+    """Ranks skills as if they were all of a large library that have a word of the request."""
+    if not skills:
+        return ()
+    alone = replace(options, library_size=_RECALLED_FROM)
+    return Selector(skills, options=alone, trained=trained).select(query, len(skills)).selected
 
 
 def _join_readings(translated: list[Match], own: list[Match]) -> list[Match]:

@@ -56,7 +56,7 @@ def test_a_long_request_is_read_from_standard_input(shell: Shell, tmp_path: Path
 
 def test_an_empty_request_is_a_usage_error(shell: Shell) -> None:
     shell("skill", "select", "  ").failed(2, "the request is empty")
-    shell("skill", "select").failed(2, "hint: see `metier skill select --help`")
+    shell("skill", "select").failed(2, "the request is empty", "metier skill select")
 
 
 def test_disabled_and_hidden_skills_are_never_picked(shell: Shell) -> None:

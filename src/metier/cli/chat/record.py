@@ -8,7 +8,7 @@ from typing import Any
 
 from metier.agents import TurnFinished, events
 from metier.runtime import ActionRefused, Event, SkillActivated, SkillDeactivated, SkillsChanged
-from metier.selection import Match
+from metier.selection import Match, install_command
 
 __all__ = ["Listener", "TurnRecord", "change_lines", "match_row"]
 
@@ -21,6 +21,7 @@ class TurnRecord:
     def __init__(self, message: str) -> None:
         self.row: dict[str, Any] = {
             "message": message, "answer": "", "status": "", "reason": "", "hint": "", "changed": None, "selected": [],
+            "available": [],
             "activated": [], "refused": [], "deactivated": [], "active": [], "prompt": None, "tools": [], "retries": 0,
             "compacted": 0, "warnings": [], "usage": None,
         }  # fmt: skip
@@ -30,6 +31,7 @@ class TurnRecord:
         match event:
             case events.SkillsMatched(selection=selection):
                 row["selected"] = [match_row(match) for match in selection.selected]
+                row["available"] = [match_row(match) | {"install": install_command(match)} for match in selection.available]
             case SkillActivated(name=name, by=by, tokens=tokens):
                 row["activated"].append({"name": name, "by": by, "tokens": tokens})
             case SkillDeactivated(name=name, reason=reason):

@@ -120,6 +120,8 @@ def _reasons(conversation: Conversation) -> Iterator[str]:
             yield _scored(terminal, sign, match, widest)
             if sign == "✗":
                 yield terminal.paint(one_line(f"  not activated: {failed[match.name]}"), "red")
+        for match in selection.available[:3]:
+            yield terminal.paint(one_line(f"not installed: {match.name}  {match.reason}"), "dim")
         if selection.note:
             yield terminal.paint(one_line(selection.note), "yellow")
         yield terminal.paint(f"of {plural(selection.considered, 'skill')}, for the last message", "dim")

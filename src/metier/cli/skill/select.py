@@ -13,7 +13,8 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, plural, truncate
 from metier.errors import UsageError
-from metier.selection import Match, MatchDecision, Selection
+from metier.selection import Match, MatchDecision, Selection, install_command
+from metier.values import replace
 
 __all__ = ["request_text", "select"]
 
@@ -21,7 +22,7 @@ _SIGNS = {MatchDecision.ACTIVATE: ("✓", "green"), MatchDecision.SUGGEST: ("~",
 
 
 @command("skill", "select")
-@click.argument("query", nargs=-1, required=True, metavar="REQUEST")
+@click.argument("query", nargs=-1, metavar="REQUEST")
 @click.option("-k", "--limit", type=click.IntRange(min=1), help="Show this many, however well they fit.")
 @click.option("--explain", is_flag=True, help="Show every signal's share in each score.")
 @click.option(
@@ -29,14 +30,29 @@ _SIGNS = {MatchDecision.ACTIVATE: ("✓", "green"), MatchDecision.SUGGEST: ("~",
     default=None,
     help="Use sentence embeddings too, or words only.  [default: the setting selection.semantic]",
 )
-def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool, semantic: bool | None) -> Result:
+@click.option(
+    "--registry", is_flag=False, flag_value="", metavar="[NAME|URL]",
+    help="Also rank skills of a registry that are not installed.  [default: skills.registry]",
+)  # fmt: skip
+@click.option("--insecure-http", is_flag=True, help="Allow an http:// address.")
+def select(
+    app: App, *, query: tuple[str, ...], limit: int | None, explain: bool, semantic: bool | None, registry: str | None,
+    insecure_http: bool,
+) -> Result:  # fmt: skip
     """Select the skills that fit a request, locally: no network, no language model.
 
     Prints the skills to activate (✓); with -k also weaker matches, which are only worth a mention (~) or not even that (·).
-    `-` reads the request from standard input.
+    `-` reads the request from standard input. `--registry` sends the most telling words of the request to a registry, ranks
+    what that finds on this machine, and prints the command that would install it; nothing is installed.
     """
+    if registry and not query:
+        # `--registry "merge two PDF files"`: the value is the request, and the registry is the default one.
+        query, registry = (registry,), ""
     text = request_text(query)
     selector = app.skills.selector if semantic is None else app.skills.selector_for(app.catalog, semantic=semantic)
+    if registry is not None:
+        selector.recall = app.registries.recall(registry or None, insecure=insecure_http)
+        selector.options = replace(selector.options, always_recall=True)
     selection = selector.select(text, limit=limit)
     return Result(
         data={
@@ -44,8 +60,10 @@ def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool
             "considered": selection.considered,
             "selected": [_row(match) for match in selection.selected],
             "rejected": [_row(match) for match in selection.rejected],
+            "available": [_row(match) | {"install": install_command(match)} for match in selection.available],
         },
-        lines=lambda terminal: _lines(selection, terminal, explain=explain),
+        lines=lambda terminal: _lines(selection, terminal, explain=explain, is_searched=registry is not None),
+        notes=(one_line(selection.note),) if selection.note else (),
     )
 
 
@@ -73,15 +91,32 @@ def _row(match: Match) -> dict[str, Any]:
     }
 
 
-def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterator[str]:
+def _lines(selection: Selection, terminal: Terminal, *, explain: bool, is_searched: bool) -> Iterator[str]:
+    yield from _installed(selection, terminal, explain=explain)
+    if not is_searched or selection.note:
+        return
+    if not selection.available:
+        yield "The registry has no other skill that fits"
+        return
+    yield "Not installed:"
+    yield from _rows(selection.available, terminal, explain=explain)
+    yield f"To install the first: {install_command(selection.available[0])}"
+
+
+def _installed(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterator[str]:
     if not selection.selected:
         yield f"None of {plural(selection.considered, 'skill')} fits well enough"
         near = [match.name for match in selection.rejected if match.decision is MatchDecision.SUGGEST]
         if near:
             yield f"Closest: {', '.join(map(one_line, near[:3]))}"
         return
-    widest = max(cell_width(one_line(match.name)) for match in selection.selected)
-    for match in selection.selected:
+    yield from _rows(selection.selected, terminal, explain=explain)
+    yield terminal.paint(f"of {plural(selection.considered, 'skill')}", "dim")
+
+
+def _rows(matches: Sequence[Match], terminal: Terminal, *, explain: bool) -> Iterator[str]:
+    widest = max(cell_width(one_line(match.name)) for match in matches)
+    for match in matches:
         sign, style = _SIGNS[match.decision]
         name = terminal.paint(pad(one_line(match.name), widest), "bold")
         sure = f"{match.confidence:4.0%}"
@@ -90,4 +125,3 @@ def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterat
         if explain:
             for share in sorted(match.shares, key=lambda share: -abs(share.value)):
                 yield f"    {pad(share.signal, 24)} {share.value:+.3f}"
-    yield terminal.paint(f"of {plural(selection.considered, 'skill')}", "dim")

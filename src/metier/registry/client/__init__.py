@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .http_client import Json, RegistryClient, ResponseCache, registry_url
     from .job_token import has_job_token
     from .oci_package import PackedSkill, pack_for_oci
+    from .recall import RegistryRecall
     from .use_cases import PublishOptions, PublishResult, SearchOptions, SearchResult, publish, search
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "PublishReceipt",
     "PublishResult",
     "RegistryClient",
+    "RegistryRecall",
     "ReleaseFinding",
     "ResponseCache",
     "SearchOptions",
@@ -56,6 +58,7 @@ if not TYPE_CHECKING:
             "metier.registry.client.file_selection": ("SelectedFiles", "select_files"),
             "metier.registry.client.http_client": ("Json", "RegistryClient", "ResponseCache", "registry_url"),
             "metier.registry.client.job_token": ("has_job_token",),
+            "metier.registry.client.recall": ("RegistryRecall",),
             "metier.registry.client.use_cases": (
                 "PublishOptions",
                 "PublishResult",

@@ -6,7 +6,7 @@ Both are asynchronous, because both may be remote. A store that cannot be reache
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
 from metier.registry.wire import AbuseReport, DownloadDay, QueuedJob
@@ -374,6 +374,9 @@ class RegistryStore(
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""
+
+    async def generation(self) -> Hashable:
+        """Two equal values mean that nothing was committed between the two calls, by any process."""
 
     async def archives(self) -> AsyncIterator[str]:
         """Yields the blob name of every release."""

@@ -33,6 +33,7 @@ from .metrics import Metrics
 from .openapi import describe
 from .owners import owner_routes
 from .packages import package_routes
+from .page_cache import PageCache
 from .rate_limits import RateLimiter, as_headers
 from .request_checks import check_request
 from .request_log import REQUEST_ID, LoggedRequest, log_request, new_request_id
@@ -89,6 +90,7 @@ class RegistryApp:
         self.proxies = TrustedProxies(options.trust_proxy)
         self.registry: Registry | None = None
         self.documents: Documents
+        self.pages = PageCache()
         self._scanner = scanner
         self._clock = clock
         self._workers = workers
@@ -194,6 +196,8 @@ class RegistryApp:
             holder = request.caller.token
             key = f"token {holder.id}" if holder else limit_key(address)
             extra = self._limit(route.rate, key, has_token=holder is not None)
+        if route.is_kept:
+            return await self.pages.respond(request, route.endpoint), extra
         return await route.endpoint(request), extra
 
     def _limit(self, rate: str, key: str, *, has_token: bool) -> Headers:

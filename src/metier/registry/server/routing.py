@@ -44,6 +44,8 @@ class Route:
     """`/skills/{name}`; `{path...}` matches the rest of the path."""
     endpoint: Endpoint
     summary: str = ""
+    is_kept: bool = False
+    """Responses to callers without a token are kept until the database changes; see `PageCache`."""
     rate: str = "read"
     """The rate limit that applies: `read`, `download` or `write`; empty for none."""
     kind: str = "api"

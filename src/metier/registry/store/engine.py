@@ -5,7 +5,7 @@ Placeholders are `?`. A read is one statement and sees everything committed befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -44,6 +44,9 @@ class Engine(Protocol):
 
     async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
         """Runs one read. A slow one reads many rows and must not block other reads."""
+
+    async def generation(self) -> Hashable:
+        """Two equal values mean that nothing was committed between the two calls, by any process."""
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """Commits at the end of the block, rolls back if it raises. A non-durable one may be lost in a power failure."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import psycopg
@@ -27,6 +27,8 @@ _SHORT_TIMEOUT_SECONDS = 0.1
 _RETRY_SECONDS = 2.0
 _STATEMENT_MS = 30_000
 _BATCH = 500
+# A search that reads the first matches of many must find the same ones each time: no parallel scan, none from the middle.
+_OPTIONS = f"-c statement_timeout={_STATEMENT_MS} -c synchronize_seqscans=off -c max_parallel_workers_per_gather=0"
 _BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[Row]]
 LookupKey = tuple[str, str]
@@ -41,12 +43,14 @@ class PostgresEngine:
         self._lookups: _Batch = {}
         self._lookup_task: asyncio.Task[None] | None = None
         self._unavailable_until = 0.0
+        self._generation: asyncio.Future[Hashable] | None = None
+        self._generation_task: asyncio.Task[None] | None = None
 
     @classmethod
     async def connect(cls, url: str) -> PostgresEngine:
         pool: Pool = AsyncConnectionPool(
             url, min_size=1, max_size=_CONNECTIONS, open=False, timeout=_TIMEOUT_SECONDS, reconnect_timeout=5.0,
-            kwargs={"autocommit": True, "options": f"-c statement_timeout={_STATEMENT_MS}", "connect_timeout": 5},
+            kwargs={"autocommit": True, "options": _OPTIONS, "connect_timeout": 5},
             name="registry",
         )  # fmt: skip
         try:
@@ -81,6 +85,31 @@ class PostgresEngine:
         except PoolTimeout:
             self._unavailable_until = time.monotonic() + _RETRY_SECONDS
             raise
+
+    async def generation(self) -> Hashable:
+        """Returns the snapshot: which transactions are committed. One read answers all who asked before it began."""
+        waiting = self._generation
+        if waiting is None:
+            waiting = self._generation = asyncio.get_running_loop().create_future()
+            if self._generation_task is None:
+                self._generation_task = asyncio.create_task(self._run_generations())
+        return await asyncio.shield(waiting)
+
+    async def _run_generations(self) -> None:
+        try:
+            while self._generation is not None:
+                waiting, self._generation = self._generation, None
+                try:
+                    with _translate_errors():
+                        [[snapshot]] = await self._read(b"select cast(pg_current_snapshot() as text)", ())
+                    waiting.set_result(snapshot)
+                except BaseException as error:
+                    waiting.set_exception(error)
+                    waiting.exception()
+                    if not isinstance(error, Exception):
+                        raise
+        finally:
+            self._generation_task = None
 
     async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
         key = (kind, name)
@@ -152,10 +181,11 @@ class PostgresEngine:
         await transaction.rows(f"select {function}(hashtextextended(?, 0))", (name,))
 
     async def close(self) -> None:
-        if self._lookup_task:
-            self._lookup_task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._lookup_task
+        for task in (self._lookup_task, self._generation_task):
+            if task:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
         await self._pool.close(timeout=5)
 
 

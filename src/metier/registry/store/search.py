@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 from metier.registry.domain.records import Package, PackageFilters, PackageStatus, PackageVisibility, Sort
 
@@ -55,14 +56,27 @@ class SearchRows:
         for size in range(whole, 0, -1):
             if len(found) >= need or math.comb(whole, size) > _MAX_COMBINATIONS:
                 break
-            found |= await self._matched(SearchStage(groups, size, prefix), filters, "", limit)
+            # A last word that is incomplete is looked for in bodies only if nothing else was found: it may stand for hundreds.
+            for stage in self._stages(SearchStage(groups, size, "" if found else prefix)):
+                if len(found) < limit:
+                    found |= await self._matched(stage, filters, "", limit)
         return list(found.values())[:limit]
+
+    def _stages(self, stage: SearchStage) -> list[SearchStage]:
+        """PostgreSQL reads the rarest word of a conjunction, and all words of alternatives: so one conjunction at a time."""
+        if self.engine.dialect == "sqlite" or stage.size == len(stage.groups):
+            return [stage]
+        last = len(stage.groups) - 1
+        return [
+            SearchStage([stage.groups[place] for place in some], stage.size, stage.prefix if some[-1] == last else "")
+            for some in combinations(range(last + 1), stage.size)
+        ]
 
     async def _matched(self, stage: SearchStage, filters: PackageFilters, order: str, limit: int) -> dict[int, Package]:
         part = search_clause(self.engine.dialect, stage)
         where, arguments = filter_clause(filters)
         rows = await self.engine.rows(
-            f"select {_PACKAGE_COLUMNS} from {part.source} and {where} order by {order or part.order} limit ?",
+            f"select {_PACKAGE_COLUMNS} from {part.source.replace('{where}', where)} order by {order or part.order} limit ?",
             (part.query, *arguments, limit),
             slow=True,
         )

@@ -10,11 +10,15 @@ from metier.values import dataclass
 
 from .engine import SnapshotReader, Transaction
 
-__all__ = ["Column", "SearchClause", "SearchStage", "delete_words", "read_words", "search_clause", "write_words"]
+__all__ = ["MOST_RANKED", "Column", "SearchClause", "SearchStage", "delete_words", "read_words", "search_clause", "write_words"]
 
 _WEIGHTS = "ABCD"
 _BATCH = 500
 _COLUMNS = ("name", "tags", "about", "body")
+
+
+MOST_RANKED = 600
+"""Matches of one search in PostgreSQL that are ranked."""
 
 
 class Column(IntEnum):
@@ -22,6 +26,14 @@ class Column(IntEnum):
     TAGS = 2
     ABOUT = 3
     BODY = 4
+
+
+_FIELDS = {
+    Column.NAME: "ts_filter(w.terms, '{a}')",
+    Column.ABOUT: "ts_filter(w.terms, '{a,b,c}')",
+    None: "w.terms",
+}
+"""The indexed expressions of PostgreSQL, by the columns that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,7 @@ class SearchClause:
     """SQL over package `p`, its argument, and an order by relevance."""
 
     source: str
+    """With `{where}` in the place of the conditions on the package."""
     query: str
     order: str
 
@@ -57,22 +70,23 @@ def _fts5(stage: SearchStage) -> SearchClause:
     joined = " OR ".join(f"({' AND '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
     return SearchClause(
         # Sorting by the rank of FTS5 happens before the join, so no more rows than the limit are joined.
-        "words join package p on p.id = words.rowid where words match ? and rank match 'bm25(12.0, 6.0, 4.0, 1.0)'",
+        "words join package p on p.id = words.rowid where words match ? and rank match 'bm25(12.0, 6.0, 4.0, 1.0)' and {where}",
         f"{{{' '.join(_COLUMNS[: stage.among])}}} : ({joined})" if stage.among else joined,
         "words.rank",
     )
 
 
 def _tsquery(stage: SearchStage) -> SearchClause:
-    mark = f":{_WEIGHTS[: stage.among]}" if stage.among else ""
-    sets = [" | ".join(f"'{term}'{mark}" for term in group) for group in stage.groups]
+    sets = [" | ".join(f"'{term}'" for term in group) for group in stage.groups]
     if stage.prefix:
-        sets[-1] += f" | '{stage.prefix}':*{mark[1:]}"
+        sets[-1] += f" | '{stage.prefix}':*"
     joined = " | ".join(f"({' & '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
+    # Ranking reads every row that matches. Of a common word's hundred thousands, only the first are read, after the filters.
     return SearchClause(
-        "words w join package p on p.id = w.package, cast(? as tsquery) as query where w.terms @@ query",
+        f"(select w.terms, query, p.* from words w join package p on p.id = w.package, cast(? as tsquery) as query"
+        f" where {_FIELDS[stage.among]} @@ query and {{where}} limit {MOST_RANKED}) p",
         joined,
-        "-ts_rank('{0.08, 0.3, 0.5, 1.0}', w.terms, query), p.id",
+        "-ts_rank('{0.08, 0.3, 0.5, 1.0}', p.terms, p.query), p.id",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from urllib.parse import unquote, urlsplit
 
 from metier.errors import UsageError
@@ -36,6 +36,9 @@ class SqlStore(
 
     async def ping(self) -> None:
         await self.engine.rows("select 1")
+
+    async def generation(self) -> Hashable:
+        return await self.engine.generation()
 
     async def archives(self) -> AsyncIterator[str]:
         async for name in read_archives(self.engine):

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -59,6 +59,11 @@ class SqliteEngine:
                 connection = self._thread_local.connection = self._connect(check_same_thread=False)
                 self._opened.append(connection)
             return connection.execute(sql, arguments).fetchall()
+
+    async def generation(self) -> Hashable:
+        with self._reading() as reader:
+            version: int = reader.execute("pragma data_version").fetchone()[0]
+            return version
 
     async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
         key = (kind, name)

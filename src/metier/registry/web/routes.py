@@ -13,23 +13,28 @@ def _page(path: str, endpoint: Endpoint, *, method: str = "GET", rate: str = "re
     return Route(method=method, path=path, endpoint=endpoint, kind="page", rate=rate)
 
 
+def _kept(path: str, endpoint: Endpoint) -> Route:
+    """A page that depends only on the database, the address and the rights of the caller."""
+    return Route(method="GET", path=path, endpoint=endpoint, kind="page", is_kept=True)
+
+
 def _form(path: str, endpoint: Endpoint, *, rate: str = "write") -> Route:
     return _page(path, endpoint, method="POST", rate=rate)
 
 
 ROUTES = (
-    _page("/", search_pages.home),
-    _page("/search", search_pages.search),
-    _page("/owner/{namespace}", search_pages.owner),
+    _kept("/", search_pages.home),
+    _kept("/search", search_pages.search),
+    _kept("/owner/{namespace}", search_pages.owner),
     _page("/docs", search_pages.docs),
     _page("/playground", playground.playground, rate="write"),
     _form("/playground", playground.check_text),
-    _page("/skill/{name}", skill_pages.overview),
-    _page("/skill/{name}/files", skill_pages.files),
+    _kept("/skill/{name}", skill_pages.overview),
+    _kept("/skill/{name}/files", skill_pages.files),
     _page("/skill/{name}/file/{path...}", skill_pages.file),
-    _page("/skill/{name}/versions", skill_pages.versions),
+    _kept("/skill/{name}/versions", skill_pages.versions),
     _page("/skill/{name}/diff", skill_pages.diff),
-    _page("/skill/{name}/security", skill_pages.security),
+    _kept("/skill/{name}/security", skill_pages.security),
     _form("/skill/{name}/yank", forms.yank),
     _form("/skill/{name}/unyank", forms.unyank),
     _form("/skill/{name}/report", forms.report, rate="report"),

@@ -19,6 +19,7 @@ from metier.runtime.scripts.run_script import ScriptRequest, run_script
 from metier.runtime.scripts.script import script_paths
 from metier.runtime.skill_access import body_of, files_for_model, origin_of
 from metier.runtime.tool_errors import BadArgumentsError
+from metier.selection import MatchDecision
 from metier.spec import FileEntry, Json, Skill, first_sentence
 from metier.values import replace
 
@@ -186,9 +187,13 @@ def _search(session: Session) -> ToolFunction:
     async def call(arguments: dict[str, Json]) -> ToolReply:
         limit = arguments.get("limit")
         found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
-        if not found.selected:
+        if not found.selected and not found.available:
             return ToolReply(text="No skill matches.")
         lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
+        offered = [match for match in found.available if match.decision is not MatchDecision.NOTHING]
+        if offered:
+            lines.append("Not installed, so you cannot load these; tell the user, who decides:")
+        lines += [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in offered]
         return ToolReply(text=escape_output("\n".join(lines)))
 
     return call
