@@ -20,7 +20,17 @@ from metier.values import dataclass
 from .scale import Confidence
 from .text import TextKind
 
-__all__ = ["Phrase", "SentenceRule", "lazy_section", "read_phrases", "read_sentence_rules", "read_table", "words"]
+__all__ = [
+    "Deeds",
+    "Phrase",
+    "SentenceRule",
+    "lazy_section",
+    "read_deeds",
+    "read_phrases",
+    "read_sentence_rules",
+    "read_table",
+    "words",
+]
 
 _NOTATION = re.compile(r"\\.|\[\^?\]?[^\]]*\]| \?| |~")
 _MEANINGS = {" ": " {1,8}", " ?": " {0,8}", "~": "[^.!?;]{0,80}?", r"\~": "~"}
@@ -80,6 +90,42 @@ def lazy_section(table: str, name: str) -> re.Pattern[str]:
     lazy: Any = _Section(table, name)  # Any: it forwards attributes to the compiled pattern
     pattern: re.Pattern[str] = lazy
     return pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """Sections of a table whose expressions start with a word: only those with a word of the sentence are tried."""
+
+    by_stem: dict[str, tuple[tuple[str, re.Pattern[str]], ...]]
+    rest: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def find(self, words: str, stems: frozenset[str], *, is_plain: bool = False) -> dict[str, list[re.Match[str]]]:
+        """Returns the matches of each section. With `is_plain`, expressions that start with no Latin letter are left out."""
+        wanted = {} if is_plain else dict.fromkeys(self.rest)
+        for stem in stems & self.by_stem.keys():
+            wanted.update(dict.fromkeys(self.by_stem[stem]))
+        found: dict[str, list[re.Match[str]]] = {}
+        for name, expression in wanted:
+            match = expression.search(words)
+            if match is not None:
+                found.setdefault(name, []).append(match)
+        return found
+
+
+@cache
+def read_deeds(table: str) -> Deeds:
+    """Returns the sections of a table that are marked `deed`."""
+    by_stem: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    rest = []
+    for head, _, parts in read_table(table):
+        for line in parts[0][1] if "deed" in head else ():
+            stems = _stems(line.removeprefix(r"\b"))
+            one = (head[0], lazy_pattern(line))
+            for stem in stems or ():
+                by_stem.setdefault(stem, []).append(one)
+            if not stems:
+                rest.append(one)
+    return Deeds({stem: tuple(found) for stem, found in by_stem.items()}, tuple(rest))
 
 
 @cache

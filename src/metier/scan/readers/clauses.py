@@ -13,7 +13,7 @@ from metier.lazy import lazy_pattern
 from metier.scan.patterns import words
 from metier.values import dataclass
 
-__all__ = ["Clause", "read_clause"]
+__all__ = ["NO_CLAUSE", "Clause", "read_clause"]
 
 _WORD = lazy_pattern(r"[a-z0-9.~_][a-z0-9'._-]*[a-z0-9]|[a-z]|[;:,()\"`]")
 _NOT = words("not never don't avoid without no nor neither refuse prevent cannot can't doesn't mustn't shouldn't instead")
@@ -22,7 +22,7 @@ _BE = words("be is are gets get being been was were must")
 _ARTICLES = words("the a an this that these those your their its his her our of each every any user's no for in")
 _LEADS = words(
     ", ; : ( ) ` and then or also always must should please you quietly silently immediately first finally simply just "
-    "automatically shall instead afterwards once permanently secretly not never don't to will by"
+    "so automatically shall instead afterwards once permanently secretly not never don't to will by"
 )
 """Words after which a verb in its base form is an order."""
 _NO_ORDER = words("how used able want wants wanted needs way ways likely going option ability tries trying allows allow")
@@ -59,6 +59,10 @@ class Clause:
         return found is not None and (not objects or not found.isdisjoint(objects))
 
 
+NO_CLAUSE = Clause({}, frozenset(), frozenset(), frozenset())
+"""A sentence without a verb that the scan knows."""
+
+
 @cache
 def _lexicon() -> tuple[dict[str, tuple[tuple[str, str], ...]], dict[str, frozenset[str]]]:
     """Returns the verbs, each inflected form with its kinds and form, and the other words with their kinds."""
@@ -91,11 +95,11 @@ def _inflect(verb: str) -> list[tuple[str, str]]:
     return [("order", verb), ("gerund", stem + "ing"), ("gerund", verb + verb[-1] + "ing"), *(("done", one) for one in past)]
 
 
-def read_clause(sentence: str) -> Clause | None:
-    """Reads a lowercase sentence; None if it orders and forbids nothing that the scan knows."""
+def read_clause(sentence: str, *, needs_verb: bool = True) -> Clause | None:
+    """Reads a lowercase sentence. With `needs_verb`, returns None if it orders and forbids nothing that is known."""
     verbs, others = _lexicon()
     tokens = _WORD.findall(sentence)
-    if verbs.keys().isdisjoint(tokens):
+    if needs_verb and verbs.keys().isdisjoint(tokens):
         return None
     found: dict[str, set[str]] = {}
     forbids: set[str] = set()
@@ -127,7 +131,7 @@ def read_clause(sentence: str) -> Clause | None:
                 else:
                     start = max(0, at - _REACH) if form == "done" else at
                     found.setdefault(kind, set()).update(*kinds[start : at + _REACH + 1])
-    if not found and not forbids:
+    if needs_verb and not found and not forbids:
         return None
     orders = {kind: frozenset(near) for kind, near in found.items()}
     return Clause(orders, frozenset(forbids), frozenset().union(*kinds), frozenset(tokens))

@@ -14,6 +14,7 @@ __all__ = ["LONGEST_SENTENCE", "Sentence", "read_sentences"]
 LONGEST_SENTENCE = 500
 _MOST = 5_000
 _ENDS = lazy_pattern(r"[.!?](?=\s)|\n[ \t]*\n|\n[ \t]*(?:[-*+>]|\d{1,2}[.)])[ \t]|\n#|\|")
+_STEM = lazy_pattern(r"(?<![\w-])[a-z]{2,4}")
 _ITEM = lazy_pattern(r"[ \t]{0,8}(?:[-*+]|\d{1,2}[.)])[ \t]")
 _FORBIDS = lazy_pattern(
     r"\b(?:never|not|don'?ts?|avoid|forbidden|prohibited|anti-?patterns?|mistakes?|pitfalls?|wrong|bad|refuse|out of scope"
@@ -33,6 +34,9 @@ class Sentence:
     The items of a list complete the sentence before the list; under a heading such as "Never" they say the opposite.
     """
 
+    stems: frozenset[str]
+    """The first two, three and four letters of its words, by which rules are chosen."""
+
     @property
     def end(self) -> int:
         return self.start + len(self.low)
@@ -43,7 +47,9 @@ def read_sentences(text: SkillText) -> list[Sentence]:
     leads, read = _leads(text), []
     for start, low in islice(_sentences(text), _MOST):
         lead = leads.get(text.text.rfind("\n", 0, start) + 1, "")
-        read.append(Sentence(start, low, f"{lead} {low}" if lead else low))
+        words = f"{lead} {low}" if lead else low
+        starts = _STEM.findall(words)
+        read.append(Sentence(start, low, words, frozenset([stem[:end] for stem in starts for end in (2, 3, 4)])))
     return read
 
 

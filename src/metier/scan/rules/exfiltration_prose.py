@@ -63,6 +63,7 @@ _INSTRUCTION_CODES = lazy_pattern(
     r"\b(?:e\.g|for example|such as|like|say|user says|asks|if the user|when the user|request|example|template|sample|syntax"
     r"|usage)\b|[\"“]send|->|→|=>"
 )
+_DENIED = lazy_pattern(r"\b(?:never|not|n't|avoid|without|refuse to|must not) (?:\w+ )?$")
 _ENDS = lazy_pattern(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
 _DISTANCE = 260
 _MOST = 200
@@ -97,7 +98,8 @@ def _of_url(url: Url, text: SkillText, collector: FindingCollector) -> Confidenc
     ):
         return None
     _, sentence = _sentence(text, url.at, url.at + len(url.text))
-    if not (_SENDS.search(sentence) and _DATA.search(sentence)):
+    sends = _SENDS.search(sentence)
+    if sends is None or not _DATA.search(sentence) or _DENIED.search(sentence, max(0, sends.start() - 24), sends.start()):
         return None
     if text.low.count(url.label) > 3:
         # A document that names a host often is about it.

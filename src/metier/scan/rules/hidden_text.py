@@ -38,6 +38,11 @@ _INVISIBLE = lazy_pattern(
     r"|transparent)\b)[^>]{0,200}>(?P<text>.{10,2000}?)</(?P=tag)",
     re.DOTALL | re.IGNORECASE,
 )
+_ALTERNATIVE = lazy_pattern(r"!\[([^\]\n]{40,600})\]\(")
+_FOLDED = lazy_pattern(
+    r"<(?P<tag>details|div|span|p|template)\b(?P<how>[^>]{0,100})>(?P<text>[^<]{0,60}(?:</?summary>[^<]{0,200}){0,2}[^<]{20,1500})</(?P=tag)",
+    re.IGNORECASE,
+)
 _INSTRUCTIONS = lazy_pattern(
     r"\b(?:ignore|disregard|not shown to (?:people|users|readers)|(?:assistant|agent|ai|system)\b[^\n]{0,60} (?:must|note)"
     r"|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)|do not (?:tell"
@@ -61,10 +66,13 @@ _STRONG = lazy_pattern(
 _ADDRESS = lazy_pattern(
     r"\b(?:notes?|messages?|instructions?|reminders?) (?:to|for) (?:the |any |all )?(?:ais?|assistants?|agents?|models?)\b"
     r"|^\W{0,8}(?:for |to )?(?:the |any )?(?:ai |coding )?(?:agents?|assistants?|ais?|models?|llms?|system|claude)"
-    r"(?: reading this| only)?\s?[:.](?=\s)|\b(?:when|if) you are an? (?:ai|assistant|agent|model)\b",
+    r"(?: reading this| only)?\s?[:.](?=\s)|\b(?:when|if) you are an? (?:ai|assistant|agent|model)\b"
+    r"|\b(?:ais?|assistants?|agents?|models?|llms?)(?: reading this| that reads? this)? (?:must|should|shall|please|need to)\b"
+    r"|\b(?:to|for) (?:the |any |all )?(?:ai |coding )?(?:agents?|assistants?|ais?|models?|llms?)\s?:|\bai agents?\s?:",
     re.IGNORECASE | re.MULTILINE,
 )
 _DEEDS = ("send", "destroy", "change", "insert", "run", "off", "allow", "pay", "lock", "obey", "spy", "fetch")
+_OWN_DEEDS = frozenset(("run", "send", "destroy", "off", "fetch"))
 _QUOTES = frozenset("\"'`“")
 _MOST_BLANK = 120
 _MIXED = lazy_pattern(r"(?<![A-Za-z])[A-Za-z]{1,40}[\u0430-\u044f\u0410-\u042f\u03b1-\u03c9\u0391-\u03a9]{1,40}[A-Za-z]{1,40}")
@@ -179,6 +187,13 @@ def _alphabets(text: SkillText, collector: FindingCollector) -> None:
 
 def _comments(text: SkillText, collector: FindingCollector) -> None:
     links = ((found.start(1), found[1]) for found in islice(_LINK_COMMENT.finditer(text.text), _MOST))
+    images = ((found.start(1), found[1]) for found in islice(_ALTERNATIVE.finditer(text.text), _MOST))
+    folded = ((found.start("text"), found["text"]) for found in islice(_FOLDED.finditer(text.text), _MOST))
+    for start, body in (*images, *folded):
+        spoken = _addresses_agent(body)
+        if spoken:
+            message = "a text that readers do not see speaks to the agent"
+            collector.flag("SK416", message, text=text, at=start + spoken.start(), confidence=Confidence.HIGH)
     for start, body in (*_html_comments(text.text), *links):
         strong = _STRONG.search(body) or _addresses_agent(body)
         instructions = strong or _INSTRUCTIONS.search(body)
@@ -198,9 +213,10 @@ def _addresses_agent(words: str) -> re.Match[str] | None:
     """Returns where hidden words speak to an agent, if they order it to send, change, add, delete or run something."""
     found = _ADDRESS.search(words)
     clause = read_clause(words[found.end() :].lower()[:600]) if found else None
-    if clause is None or clause.forbids:
+    if clause is None or clause.forbids - {"tell", "ask"}:
         return None
-    return found if any(clause.does(deed, "secret", "talk", "user", "people", "money", "figures") for deed in _DEEDS) else None
+    is_deed = any(clause.does(deed, "secret", "talk", "user", "people", "money", "figures") for deed in _DEEDS)
+    return found if is_deed or clause.orders.keys() & _OWN_DEEDS else None
 
 
 def _html_comments(text: str) -> Iterator[tuple[int, str]]:

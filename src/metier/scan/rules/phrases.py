@@ -21,6 +21,7 @@ CODE_PHRASES = ("code_phrases.txt",)
 PHRASES = (*PROSE_PHRASES, *CODE_PHRASES)
 """The tables of data that are looked up."""
 _WORD = lazy_pattern(r"[a-z0-9]+")
+_REFUSED = lazy_pattern(r"\b(?:not|never|n't|refuse to|without|avoid) (?:\w+ )?$")
 MOST_PLACES = 3_000
 _WINDOW = 700
 
@@ -83,6 +84,6 @@ def _try(one: Phrase, places: list[int], text: SkillText, collector: FindingColl
         if at < after:
             continue
         found = expression.match(text.low, at, at + _WINDOW)
-        if found:
+        if found and not (one.code == "SK404" and _REFUSED.search(text.low, max(0, at - 24), at)):
             after = found.end()
             collector.flag(one.code, one.message, text=text, at=at, end=found.end(), confidence=one.confidence)

@@ -19,7 +19,6 @@ from metier.scan.text import SkillText
 
 __all__ = ["judge_sentences"]
 
-_STEM = lazy_pattern(r"(?<![\w-])[a-z]{2,4}")
 # A sentence that refers to the one before it, and says what must stay unseen or how it should look.
 _REFERS = lazy_pattern(
     r"[ `]{0,8}(?:do not|don't|never|nobody|no one|leave |keep |make |present |use (?:that|this)|it |this |they |a call"
@@ -56,7 +55,7 @@ def judge_sentences(text: SkillText, sentences: Sequence[Sentence], collector: F
     before: Sentence | None = None
     for sentence in sentences:
         # A dictionary of first letters costs far less than a search for the words of each rule.
-        stems = {stem[:end] for stem in _STEM.findall(sentence.in_context) for end in (2, 3, 4)}
+        stems = sentence.stems
         wanted = dict.fromkeys(rest)
         for stem in stems & by_stem.keys():
             wanted.update(dict.fromkeys(by_stem[stem]))
