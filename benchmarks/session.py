@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import metier
 from benchmarks.corpus import scratch
 from benchmarks.measure import Contender, Figure, Report, Sample, Target, compete, options
-from metier.runtime import Session, SessionServices, SqliteSessionStore
+from metier.runtime import Session, SessionServices, SqlSessionStore
 
 _BARE = "open and read"
 _READ = "session.read"
@@ -51,7 +51,7 @@ def main() -> int:
 def _contenders(folder: Path) -> list[Contender]:
     skill = _skill(folder / "skills")
     session = Session(
-        metier.discover(folder / "skills"), services=SessionServices(store=SqliteSessionStore(folder / "sessions.sqlite"))
+        metier.discover(folder / "skills"), services=SessionServices(store=SqlSessionStore(folder / "sessions.sqlite"))
     )
     file = str(skill / "references" / "guide.md")
 

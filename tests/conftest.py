@@ -10,8 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from registry.servers import Postgres
 
 _LEFT_OUT = pytest.StashKey[list[str]]()
 
@@ -45,6 +49,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     left_out = config.stash.get(_LEFT_OUT, None)
     if left_out is not None:
         print(f"left out on this machine: {'; '.join(sorted(left_out)) or 'nothing'}")  # noqa: T201 - it must come after pytest's own last line
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Postgres:
+    """A PostgreSQL of the test run's own, which all its workers share."""
+    from registry.servers import shared_postgres
+
+    base = tmp_path_factory.getbasetemp()
+    return shared_postgres((base if worker_id == "master" else base.parent) / "registry-servers")
 
 
 @pytest.fixture(scope="session", autouse=True)

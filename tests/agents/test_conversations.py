@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,59 +12,40 @@ from pathlib import Path
 import pytest
 
 from engine_builders import app_of, finished, home_skill, talk
-from metier.agents import ConversationStore, ModelUsage, Turn, TurnStatus
+from metier.agents import AnswerText, ConversationStore, SqlConversationStore, Turn, TurnStatus
 from metier.agents.conversations import to_markdown
-from metier.errors import NotFoundError
-from metier.testing import ModelAnswer, ModelRequest, ModelServer, TickingClock, says
+from metier.errors import ConflictError
+from metier.testing import ConversationStoreConformance, ModelAnswer, ModelRequest, ModelServer, TickingClock, says
 
 
 @pytest.fixture
-def chats(tmp_path: Path) -> ConversationStore:
-    return ConversationStore(tmp_path / "chats.sqlite", clock=TickingClock())
+def chats(tmp_path: Path) -> SqlConversationStore:
+    return SqlConversationStore(tmp_path / "chats.sqlite", clock=TickingClock())
 
 
-def said(chats: ConversationStore, chat: str, message: str, answer: str, **more: object) -> None:
+class TestSqliteConversations(ConversationStoreConformance):
+    def new_store(self, folder: Path) -> ConversationStore:
+        return SqlConversationStore(folder / "deep" / "chats.sqlite")
+
+    def store_code(self, folder: Path) -> str:
+        file = str(folder / "deep" / "chats.sqlite")
+        return f"from metier.agents import SqlConversationStore\nstore = SqlConversationStore({file!r})"
+
+
+def said(chats: SqlConversationStore, chat: str, message: str, answer: str, **more: object) -> None:
     number = chats.begin(chat, message, model="m")
     turn = Turn(number=number, started=TickingClock()(), message=message, answer=answer, status=TurnStatus.DONE)
     chats.finish(chat, turn)
 
 
-def test_turns_are_kept_in_order_with_what_they_cost(chats: ConversationStore) -> None:
-    number = chats.begin("one", "hello", agent="clerk", version=3, model="m")
-    usage = ModelUsage(requests=1, input_tokens=10, output_tokens=5, cost=0.5)
-    chats.finish("one", Turn(number=number, started=TickingClock()(), message="hello", answer="hi", status=TurnStatus.DONE,
-                             messages=b"[1]", tokens=7, active=("pdf",), usage=usage))  # fmt: skip
-    said(chats, "one", "and?", "no")
-    first, second = chats.turns("one")
-    assert (first.message, first.answer, first.active, first.messages, first.tokens) == ("hello", "hi", ("pdf",), b"[1]", 7)
-    assert (second.number, second.answer) == (2, "no")
-    chat = chats.get("one")
-    assert (chat.title, chat.turns, chat.usage) == ("hello", 2, usage)
-
-
-def test_a_turn_that_never_ended_is_there_without_an_answer(chats: ConversationStore) -> None:
-    chats.begin("one", "hello")
-    assert [(turn.message, turn.status) for turn in chats.turns("one")] == [("hello", None)]
-
-
-def test_the_latest_conversation_is_first(chats: ConversationStore) -> None:
-    for name in ("a", "b", "c"):
-        said(chats, name, f"about {name}", "ok")
-    said(chats, "a", "again", "ok")
-    assert [chat.id for chat in chats.recent()] == ["a", "c", "b"]
-    assert [chat.id for chat in chats.recent(1)] == ["a"]
-    with pytest.raises(NotFoundError):
-        chats.get("d")
-
-
 @pytest.mark.parametrize("word", ["Köln", "KÖLN", "öl", "请检查", "查", "100%", "a_b", "it's"])
-def test_messages_are_found_by_their_text(chats: ConversationStore, word: str) -> None:
+def test_messages_are_found_by_their_text(chats: SqlConversationStore, word: str) -> None:
     said(chats, "one", "Wir fahren nach Köln, it's a_b", "请检查合同 100% sicher")
     said(chats, "two", "nothing of the sort", "ab 1000")
     assert [found.conversation for found in chats.search(word.replace("KÖLN", "Köln"))] == ["one"]
 
 
-def test_a_search_ignores_case_and_shows_the_context(chats: ConversationStore) -> None:
+def test_a_search_ignores_case_and_shows_the_context(chats: SqlConversationStore) -> None:
     said(chats, "one", "x" * 200 + " the Needle here " + "y" * 200, "ok")
     (found,) = chats.search("nEEDLE")
     assert "the Needle here" in found.text
@@ -71,14 +53,7 @@ def test_a_search_ignores_case_and_shows_the_context(chats: ConversationStore) -
     assert chats.search("thread") == ()
 
 
-def test_a_conversation_can_be_deleted_with_all_that_was_said(chats: ConversationStore) -> None:
-    said(chats, "one", "a secret", "ok")
-    assert chats.delete("one")
-    assert not chats.delete("one")
-    assert (chats.turns("one"), chats.search("secret")) == ((), ())
-
-
-def test_a_conversation_reads_well_as_markdown(chats: ConversationStore) -> None:
+def test_a_conversation_reads_well_as_markdown(chats: SqlConversationStore) -> None:
     said(chats, "one", "hello", "**hi**")
     text = to_markdown(chats.get("one"), chats.turns("one"))
     assert text.startswith("# hello\n")
@@ -88,7 +63,7 @@ def test_a_conversation_reads_well_as_markdown(chats: ConversationStore) -> None
 def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
     file = tmp_path / "chats.sqlite"
     file.write_bytes(b"SQLite format 3\0" + b"rubbish" * 500)
-    chats = ConversationStore(file)
+    chats = SqlConversationStore(file)
     said(chats, "one", "hello", "hi")
     assert chats.damaged_copy is not None
     assert Path(chats.damaged_copy).exists()
@@ -144,3 +119,41 @@ asyncio.run(main())
         sent = [each["content"] for each in model.requests[-1].body["messages"][1:]]
     assert sent == ["count one", "done: count one", "count two", "done: count two", "go on"]
     assert finished(events).active == ("word-count",)
+
+
+def test_a_turn_knows_what_other_processes_said_since_the_last_one(tmp_path: Path) -> None:
+    async def main(model: ModelServer) -> list[str]:
+        async with (
+            app_of(tmp_path, model).conversations.engine("mine") as one,
+            app_of(tmp_path, model).conversations.engine("mine") as two,
+        ):
+            for engine, message in ((one, "first"), (two, "second"), (two, "third"), (one, "fourth")):
+                await engine.ask(message)
+        return [each["content"] for each in model.requests[-1].body["messages"][1:]]
+
+    with ModelServer(lambda request: says(f"re: {request.user}")) as model:
+        sent = asyncio.run(main(model))
+        assert sent == ["first", "re: first", "second", "re: second", "third", "re: third", "fourth"]
+        assert [turn.number for turn in app_of(tmp_path, model).conversations.store.turns("mine")] == [1, 2, 3, 4]
+    assert not list(tmp_path.rglob("*.held"))
+
+
+def test_a_turn_is_refused_while_another_process_runs_one_of_the_conversation(tmp_path: Path) -> None:
+    async def main(model: ModelServer) -> None:
+        async with (
+            app_of(tmp_path, model).conversations.engine("mine") as one,
+            app_of(tmp_path, model).conversations.engine("mine") as two,
+        ):
+            async for event in one.process("the endless one"):
+                if isinstance(event, AnswerText):
+                    with pytest.raises(ConflictError, match="another process is running a turn of conversation 'mine'"):
+                        await two.ask("me too")
+                    one.stop()
+            assert (await two.ask("and now")).answer == "done"
+
+    with ModelServer(lambda request: says("word " * 2000, pause=0.02) if "endless" in request.user else says("done")) as model:
+        asyncio.run(main(model))
+        assert [turn.message for turn in app_of(tmp_path, model).conversations.store.turns("mine")] == [
+            "the endless one",
+            "and now",
+        ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builders import app_in, as_another_user, write_config
-from metier.config import KEYS, SettingKey, SettingKind, Settings, SettingValue, read_settings
+from metier.config import KEYS, SettingKey, SettingKind, Settings, SettingValue, hide_password, read_settings
 from metier.errors import ConfigError, NotFoundError
 
 NAMES = sorted(KEYS)
@@ -17,6 +17,7 @@ NAMES = sorted(KEYS)
 EXAMPLES: dict[SettingKind, tuple[str, str, Any]] = {
     SettingKind.TEXT: ('"https://r.example"', "https://r.example", "https://r.example"),
     SettingKind.PATH: ('"/some/where"', "/some/where", "/some/where"),
+    SettingKind.LOCATION: ('"postgresql://h/d"', "postgresql://h/d", "postgresql://h/d"),
     SettingKind.NUMBER: ("2000007", "2000007", 2_000_007),
     SettingKind.BOOLEAN: ("false", "false", False),
     SettingKind.LIST: ('["a", "b-*"]', "a, b-*", ("a", "b-*")),
@@ -46,6 +47,25 @@ def lines(name: str, value: str) -> str:
 
 def test_every_kind_of_key_is_tried_here() -> None:
     assert {key.kind for key in KEYS.values()} == set(EXAMPLES)
+
+
+def test_a_location_is_an_address_or_a_path(tmp_path: Path) -> None:
+    file = write_config(tmp_path, '[session]\nstore = "deep/sessions.sqlite"\n')
+    found = read_settings([file], environment={}, folder=tmp_path)["session.store"].value
+    assert found == str(file.parent / "deep" / "sessions.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ada:hunter2@db/x", "postgresql://ada:***@db/x"),
+        ("postgresql://ada:hunter2@hunter2@db/x", "postgresql://ada:***@db/x"),
+        ("postgresql://ada@db/x?password=hunter2&sslmode=require", "postgresql://ada@db/x?password=***&sslmode=require"),
+        ("https://skills.example/a:b@c", "https://skills.example/a:b@c"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(address: str, shown: str) -> None:
+    assert hide_password(address) == shown
 
 
 @pytest.mark.parametrize("name", NAMES)

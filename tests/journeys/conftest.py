@@ -27,7 +27,7 @@ from package_index import PackageIndex
 from tools.environment import ROOT, child_environment, find_uv
 
 OTHER_INSTALLER = ROOT / "tests" / "hosts" / "programs" / "node_modules" / ".bin" / "skills"
-EXTRAS = ("agents", "mcp", "packages", "registry", "secrets")
+EXTRAS = ("agents", "mcp", "packages", "postgresql", "registry", "secrets")
 
 
 @pytest.fixture(scope="session")
@@ -145,12 +145,24 @@ def index() -> Iterator[PackageIndex]:
 
 
 @pytest.fixture
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an empty PostgreSQL database, for the journeys that use DATABASE_URL; empty for the others."""
+    page = getattr(request.node, "callspec", None) and request.node.callspec.params.get("page")
+    if not page or "$DATABASE_URL" not in page.read_text(encoding="utf-8"):
+        yield ""
+        return
+    with request.getfixturevalue("postgres").database() as url:
+        yield url
+
+
+@pytest.fixture
 def terminal(
-    installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex
+    installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex, database: str
 ) -> Iterator[ShellTerminal]:
     # The journeys' internet is a proxy; the index is on loopback.
     packages = {"INDEX_URL": index.url, **index.variables, "no_proxy": "127.0.0.1"}
-    variables = {"MODEL_URL": model.url, "PROGRAMS": str(PROGRAM_FOLDER), "NO_COLOR": "1", **web, **api, **packages}
+    variables = {"MODEL_URL": model.url, "PROGRAMS": str(PROGRAM_FOLDER), "NO_COLOR": "1", "DATABASE_URL": database}
+    variables |= {**web, **api, **packages}
     with open_terminal(installed_program, variables) as shell:
         yield shell
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from metier.runtime import FileApprovals, Isolation, IsolationLevel, SqliteSessionStore
+from metier.runtime import FileApprovals, Isolation, IsolationLevel, SqlSessionStore
 from metier.runtime.health import HealthCheck, check_health
 from metier.runtime.sandbox.probe import ProbeResult
 from metier.runtime.scripts.runner import Runner
@@ -34,7 +34,7 @@ class FakeProbingRunner:
 def lines(
     folder: Path, level: IsolationLevel | None, require: IsolationLevel = IsolationLevel.LANDLOCK
 ) -> dict[str, HealthCheck]:
-    store, approvals = SqliteSessionStore(folder / "sessions.sqlite"), FileApprovals(folder / "approvals.json")
+    store, approvals = SqlSessionStore(folder / "sessions.sqlite"), FileApprovals(folder / "approvals.json")
     return {
         line.name: line
         for line in check_health(store=store, approvals=approvals, runner=FakeProbingRunner(level), require=require)
@@ -65,6 +65,6 @@ def test_a_damaged_store_and_a_broken_list_are_reported(tmp_path: Path) -> None:
 
 
 def test_the_real_runner_can_be_checked(tmp_path: Path) -> None:
-    store, approvals = SqliteSessionStore(tmp_path / "s.sqlite"), FileApprovals(tmp_path / "a.json")
+    store, approvals = SqlSessionStore(tmp_path / "s.sqlite"), FileApprovals(tmp_path / "a.json")
     names = [line.name for line in check_health(store=store, approvals=approvals, runner=Runner(), require=IsolationLevel.OFF)]
     assert names == ["sandbox", "sessions", "approvals", "telemetry"]

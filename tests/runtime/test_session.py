@@ -22,7 +22,7 @@ from metier.runtime import (
     Session,
     SessionOptions,
     SessionServices,
-    SqliteSessionStore,
+    SqlSessionStore,
     events,
 )
 from metier.sources.selection_index import IndexedSkill
@@ -210,10 +210,10 @@ def test_a_skill_closed_to_models_does_not_exist_for_them_and_works_for_people(t
 
 def test_a_session_is_resumed_after_a_restart(skills: Path, tmp_path: Path) -> None:
     store = tmp_path / "sessions.sqlite"
-    before = session_over(skills, services=SessionServices(store=SqliteSessionStore(store)))
+    before = session_over(skills, services=SessionServices(store=SqlSessionStore(store)))
     text = before.activate("a", arguments="once").text
     before.activate("b", pinned=True)
-    after = session_over(skills, services=SessionServices(store=SqliteSessionStore(store)))
+    after = session_over(skills, services=SessionServices(store=SqlSessionStore(store)))
     assert [(row.name, row.pinned) for row in after.active] == [("a", False), ("b", True)]
     assert after.active == before.active
     assert after.activate("a", arguments="once").injected is False
@@ -221,7 +221,7 @@ def test_a_session_is_resumed_after_a_restart(skills: Path, tmp_path: Path) -> N
 
 
 def test_a_skill_that_is_missing_after_the_restart_is_deactivated(skills: Path, tmp_path: Path) -> None:
-    store = SqliteSessionStore(tmp_path / "sessions.sqlite")
+    store = SqlSessionStore(tmp_path / "sessions.sqlite")
     session_over(skills, services=SessionServices(store=store)).activate("a")
     shutil.rmtree(skills / "a")
     recorder = EventRecorder()
@@ -247,9 +247,9 @@ def test_two_processes_of_one_session_never_lose_each_others_skills(tmp_path: Pa
         skill_folder(root, f"s{number}")
     code = """
     import sys, metier
-    from metier.runtime import Session, SessionServices, SessionOptions, SqliteSessionStore
+    from metier.runtime import Session, SessionServices, SessionOptions, SqlSessionStore
     root, store, first = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    options, services = SessionOptions(max_active=20), SessionServices(store=SqliteSessionStore(store))
+    options, services = SessionOptions(max_active=20), SessionServices(store=SqlSessionStore(store))
     session = Session(metier.discover(root), id="shared", options=options, services=services)
     for number in range(first, 12, 2):
         session.activate(f"s{number}")
@@ -259,7 +259,7 @@ def test_two_processes_of_one_session_never_lose_each_others_skills(tmp_path: Pa
     for process in running:
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
-    session = session_over(root, id="shared", services=SessionServices(store=SqliteSessionStore(store)), max_active=20)
+    session = session_over(root, id="shared", services=SessionServices(store=SqlSessionStore(store)), max_active=20)
     assert len(session.active_names) == 12
 
 
@@ -311,8 +311,8 @@ def test_a_budget_of_tokens_holds_over_restarts(skills: Path, tmp_path: Path) ->
     store = tmp_path / "s.sqlite"
     budgets = Budgets(session=Allowance(activations=2))
     for name in ("a", "b"):
-        session_over(skills, services=SessionServices(store=SqliteSessionStore(store)), budgets=budgets).activate(name)
-    session = session_over(skills, services=SessionServices(store=SqliteSessionStore(store)), budgets=budgets)
+        session_over(skills, services=SessionServices(store=SqlSessionStore(store)), budgets=budgets).activate(name)
+    session = session_over(skills, services=SessionServices(store=SqlSessionStore(store)), budgets=budgets)
     with pytest.raises(OverBudgetError, match="this session may use 2 activations; this would make 3"):
         session.activate("c")
     assert session.activate("a").injected is False
@@ -353,7 +353,7 @@ def test_asking_again_without_arguments_keeps_the_ones_it_has(tmp_path: Path) ->
 
 
 def test_earlier_reads_are_counted_when_a_budget_is_checked(skills: Path, tmp_path: Path) -> None:
-    store = SqliteSessionStore(tmp_path / "s.sqlite")
+    store = SqlSessionStore(tmp_path / "s.sqlite")
     session = session_over(skills, services=SessionServices(store=store), budgets=Budgets(session=Allowance(activations=9)))
     session.activate("a")
     for _ in range(5):
@@ -382,7 +382,7 @@ def test_a_refused_activation_is_an_event(tmp_path: Path) -> None:
 
 
 def test_an_unused_session_is_not_stored(skills: Path, tmp_path: Path) -> None:
-    store = SqliteSessionStore(tmp_path / "s.sqlite")
+    store = SqlSessionStore(tmp_path / "s.sqlite")
     session_over(skills, services=SessionServices(store=store)).close()
     assert store.sessions() == ()
 

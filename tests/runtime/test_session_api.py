@@ -9,7 +9,7 @@ import pytest
 import metier
 from metier.disclosure import render_provider
 from metier.errors import NotFoundError
-from metier.runtime import Session, SessionServices, SqliteSessionStore
+from metier.runtime import Session, SessionServices, SqlSessionStore
 from metier.testing import FakeRunner, run_now, skill_folder
 
 
@@ -82,7 +82,7 @@ class TestActiveSkills:
         assert "Available tools:\n- web_render_page: Render a page." in text
 
     def test_the_active_skills_of_a_session_are_stored(self, root: Path, tmp_path: Path) -> None:
-        store = SqliteSessionStore(tmp_path / "s.sqlite")
+        store = SqlSessionStore(tmp_path / "s.sqlite")
         Session(metier.discover(root), id="chat-1", services=SessionServices(store=store)).activate("web")
         [kept] = store.sessions()
         assert (kept.id, [(row.name, row.since.tzinfo is not None) for row in kept.active]) == ("chat-1", [("web", True)])

@@ -11,9 +11,9 @@ import pytest
 
 from builders import python
 from metier.errors import UnavailableError
-from metier.runtime import MemorySessionStore, SessionStore, SqliteSessionStore, Usage
+from metier.runtime import MemorySessionStore, SessionStore, SqlSessionStore, Usage
 from metier.testing import SessionStoreConformance
-from metier.testing.runtime import active_skill
+from metier.testing.stores import active_skill
 
 
 class TestMemorySessionStore(SessionStoreConformance):
@@ -21,13 +21,13 @@ class TestMemorySessionStore(SessionStoreConformance):
         return MemorySessionStore()
 
 
-class TestSqliteSessionStore(SessionStoreConformance):
+class TestSqlSessionStore(SessionStoreConformance):
     def new_store(self, folder: Path) -> SessionStore:
-        return SqliteSessionStore(folder / "deep" / "sessions.sqlite")
+        return SqlSessionStore(folder / "deep" / "sessions.sqlite")
 
 
-def written(file: Path, name: str = "pdf") -> SqliteSessionStore:
-    store = SqliteSessionStore(file)
+def written(file: Path, name: str = "pdf") -> SqlSessionStore:
+    store = SqlSessionStore(file)
     with store.edit("s") as rows:
         rows.active = (active_skill(name),)
     store.close()
@@ -36,7 +36,7 @@ def written(file: Path, name: str = "pdf") -> SqliteSessionStore:
 
 def test_a_new_process_reads_what_the_last_one_wrote(tmp_path: Path) -> None:
     written(tmp_path / "s.sqlite")
-    assert [each.name for each in SqliteSessionStore(tmp_path / "s.sqlite").active("s")] == ["pdf"]
+    assert [each.name for each in SqlSessionStore(tmp_path / "s.sqlite").active("s")] == ["pdf"]
 
 
 @pytest.mark.parametrize("damage", [b"this is no database at all, whatever it is", b"SQLite format 3\0" + b"\xff" * 4000])
@@ -46,19 +46,19 @@ def test_a_damaged_file_is_renamed_and_a_new_one_created(tmp_path: Path, damage:
     store = written(file)
     assert store.damaged_copy is not None
     assert Path(store.damaged_copy).read_bytes() == damage
-    assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]
+    assert [each.name for each in SqlSessionStore(file).active("s")] == ["pdf"]
 
 
 def test_a_page_torn_in_the_middle_is_noticed_at_the_next_start(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
-    store = SqliteSessionStore(file)
+    store = SqlSessionStore(file)
     for number in range(200):
         store.add_usage("s", f"skill-{number}", "2026-01-01", Usage(runs=1))
     store.close()
     data = bytearray(file.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 3000] = os.urandom(3000)
     file.write_bytes(bytes(data))
-    again = SqliteSessionStore(file)
+    again = SqlSessionStore(file)
     assert again.usage() == ()
     assert again.damaged_copy is not None
 
@@ -71,7 +71,7 @@ def test_a_file_of_a_newer_metier_is_not_changed(tmp_path: Path) -> None:
     db.commit()
     db.close()
     with pytest.raises(UnavailableError, match="newer metier"):
-        SqliteSessionStore(file).active("s")
+        SqlSessionStore(file).active("s")
     assert not list(tmp_path.glob("*.damaged-*"))
 
 
@@ -82,9 +82,9 @@ def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_pa
     other.execute("begin immediate")
     try:
         with pytest.raises(UnavailableError, match="in use by another process") as busy:
-            SqliteSessionStore(file, timeout=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
+            SqlSessionStore(file, timeout=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
         assert busy.value.retryable
-        assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]
+        assert [each.name for each in SqlSessionStore(file).active("s")] == ["pdf"]
     finally:
         other.close()
 
@@ -94,11 +94,11 @@ def test_a_folder_that_cannot_be_written_is_unavailable_with_a_hint(open_path: P
     code = """
     import os, sys
     from metier.errors import UnavailableError
-    from metier.runtime import SqliteSessionStore
+    from metier.runtime import SqlSessionStore
     if os.getuid() == 0:
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
     try:
-        SqliteSessionStore(sys.argv[1] + "/sessions.sqlite").active("s")
+        SqlSessionStore(sys.argv[1] + "/sessions.sqlite").active("s")
     except UnavailableError as error:
         print(error, error.hint)
     """
@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_written_is_unavailable_with_a_hint(open_path: P
 
 
 def test_only_the_owner_can_read_the_file_and_its_journals(tmp_path: Path) -> None:
-    store = SqliteSessionStore(tmp_path / "s.sqlite")
+    store = SqlSessionStore(tmp_path / "s.sqlite")
     with store.edit("s") as rows:
         rows.active = (active_skill("pdf"),)
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
@@ -118,9 +118,9 @@ def test_only_the_owner_can_read_the_file_and_its_journals(tmp_path: Path) -> No
 def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
     code = """
     import os, sys
-    from metier.runtime import SqliteSessionStore
-    from metier.testing.runtime import active_skill
-    store = SqliteSessionStore(sys.argv[1])
+    from metier.runtime import SqlSessionStore
+    from metier.testing.stores import active_skill
+    store = SqlSessionStore(sys.argv[1])
     with store.edit("s") as rows:
         rows.active = (active_skill("pdf"),)
     child = os.fork()
@@ -136,14 +136,14 @@ def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
 
 def test_a_file_removed_by_another_program_is_created_again(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
-    store = SqliteSessionStore(file)
+    store = SqlSessionStore(file)
     for name in ("pdf", "csv"):
         with store.edit("s") as rows:
             rows.active = (active_skill(name),)
         if name == "pdf":
             for left in tmp_path.glob("s.sqlite*"):
                 left.unlink()
-    assert [each.name for each in SqliteSessionStore(file).active("s")] == ["csv"]
+    assert [each.name for each in SqlSessionStore(file).active("s")] == ["csv"]
 
 
 def test_an_invalid_row_is_not_active(tmp_path: Path) -> None:
@@ -153,15 +153,15 @@ def test_an_invalid_row_is_not_active(tmp_path: Path) -> None:
     db.executemany("insert into active values ('s', ?, ?)", [(7, "nonsense"), (8, "{}"), (9, "[]")])
     db.commit()
     db.close()
-    assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]
+    assert [each.name for each in SqlSessionStore(file).active("s")] == ["pdf"]
 
 
 def test_a_damaged_file_that_another_process_uses_is_not_renamed(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
     code = """
     import sys
-    from metier.runtime import SqliteSessionStore
-    store = SqliteSessionStore(sys.argv[1])
+    from metier.runtime import SqlSessionStore
+    store = SqlSessionStore(sys.argv[1])
     store.active("s")
     print("open", flush=True)
     sys.stdin.readline()
@@ -172,7 +172,7 @@ def test_a_damaged_file_that_another_process_uses_is_not_renamed(tmp_path: Path)
     damage = b"no database" * 400
     (tmp_path / "s.sqlite-wal").unlink()
     file.write_bytes(damage)
-    store = SqliteSessionStore(file)
+    store = SqlSessionStore(file)
     with pytest.raises(UnavailableError, match="in use by another process"):
         store.active("s")
     assert (file.read_bytes(), list(tmp_path.glob("*.damaged-*"))) == (damage, [])
@@ -189,16 +189,16 @@ def test_a_file_replaced_by_another_program_is_opened_again(tmp_path: Path) -> N
         left.unlink()
     os.replace(tmp_path / "other.sqlite", file)
     store.add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
-    assert [each.skill for each in SqliteSessionStore(file).usage()] == ["pdf"]
+    assert [each.skill for each in SqlSessionStore(file).usage()] == ["pdf"]
 
 
 def test_a_parent_that_closes_leaves_the_journal_of_its_fork_in_place(tmp_path: Path) -> None:
     """A connection that crosses a fork takes over locks that only the parent holds."""
     code = """
     import os, sys
-    from metier.runtime import SqliteSessionStore
-    from metier.testing.runtime import active_skill
-    store = SqliteSessionStore(sys.argv[1])
+    from metier.runtime import SqlSessionStore
+    from metier.testing.stores import active_skill
+    store = SqlSessionStore(sys.argv[1])
     store.active("s")
     written, closed = os.pipe(), os.pipe()
     if os.fork():

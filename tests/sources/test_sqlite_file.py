@@ -34,13 +34,13 @@ skill.write_text("---\\nname: pdf\\ndescription: Reads PDF files. Use when a PDF
 os.utime(skill, (1, 1))
 os.chdir(folder)
 
-from metier.agents import ConversationStore
+from metier.agents import SqlConversationStore
 from metier.registry import RegistryLocation, backup, collect_garbage, create_token, migrate, restore, statistics
-from metier.runtime import SqliteSessionStore, Usage
+from metier.runtime import SqlSessionStore, Usage
 from metier.cli.main import main
 
 for commands in (["skill list", "skill list", "doctor"], ["skill list", "cache info"]):
-    store, chats = SqliteSessionStore(folder / "home/sessions.sqlite"), ConversationStore(folder / "home/conversations.sqlite")
+    store, chats = SqlSessionStore(folder / "home/sessions.sqlite"), SqlConversationStore(folder / "home/conversations.sqlite")
     store.add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
     chats.recent()
     for words in commands:

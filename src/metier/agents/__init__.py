@@ -21,7 +21,14 @@ if TYPE_CHECKING:
         render_export,
         render_version,
     )
-    from .conversations import ConversationMatch, ConversationStore, ConversationSummary, Turn, to_markdown
+    from .conversations import (
+        ConversationMatch,
+        ConversationStore,
+        ConversationSummary,
+        SqlConversationStore,
+        Turn,
+        to_markdown,
+    )
     from .engine import AgentEngine, Compaction, EngineOptions
     from .events import (
         AnswerText,
@@ -60,6 +67,7 @@ _EXPORTS = {
         "ConversationMatch",
         "ConversationStore",
         "ConversationSummary",
+        "SqlConversationStore",
         "Turn",
         "to_markdown",
     ),
@@ -125,6 +133,7 @@ __all__ = [
     "SkillDraft",
     "SkillsMatched",
     "SlashCommand",
+    "SqlConversationStore",
     "ThinkingText",
     "ToolCallFinished",
     "ToolCallStarted",

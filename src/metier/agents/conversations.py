@@ -1,4 +1,4 @@
-"""Conversations in one SQLite file: messages, answers, active skills and cost.
+"""Conversations in a database: messages, answers, active skills and cost.
 
 A turn is written twice: when it begins, with the user's message, and when it ends, whole, in one transaction. A process
 that is killed in between loses that turn's answer and nothing else. The skills that are active *now* belong to the
@@ -12,25 +12,34 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
-from metier.errors import NotFoundError
-from metier.runtime import Database, complete_id
+from metier.errors import ConflictError, NotFoundError
+from metier.runtime import SqlConnection, SqlDialect, StoreSchema, complete_id, open_database
 from metier.values import dataclass, field
 
 from .events import ModelUsage, TurnStatus
 
-__all__ = ["ConversationMatch", "ConversationStore", "ConversationSummary", "Turn", "to_markdown"]
+__all__ = ["ConversationMatch", "ConversationStore", "ConversationSummary", "SqlConversationStore", "Turn", "to_markdown"]
 
-_SCHEMA = """
-create table conversation (id text primary key, created text, updated text, agent text, version integer, model text, title text,
-                   summary text default '', summarized integer default 0);
-create table turn (conversation text, number integer, started text, ended text, message text, answer text default '',
-                   status text default '', reason text default '', messages blob default '[]', tokens integer default 0,
-                   active text default '[]', usage text default '{}',
-                   primary key (conversation, number)) without rowid;
-create virtual table words using fts5(text, conversation unindexed, number unindexed, tokenize = 'trigram')
-"""
+_SCHEMA = StoreSchema(
+    "conversations",
+    (
+        """
+        create table conversation (id {text} primary key, created {text}, updated {text}, agent text, version integer,
+                           model text, title text, summary text default '', summarized integer default 0);
+        create table turn (conversation {text}, number integer, started text, ended text, message text,
+                           answer text default '', status text default '', reason text default '',
+                           messages {bytes} default '[]', tokens integer default 0, active text default '[]',
+                           usage text default '{}',
+                           primary key (conversation, number)) {clustered};
+        sqlite: create virtual table words using fts5(text, conversation unindexed, number unindexed, tokenize = 'trigram');
+        postgresql: create table words (rowid bigint generated always as identity primary key, text text,
+                           conversation {text}, number integer);
+        postgresql: create index words_conversation on words (conversation)
+        """,
+    ),
+)
 _TITLE = 80
 
 
@@ -76,9 +85,50 @@ class ConversationMatch:
     """The match with some text around it."""
 
 
-class ConversationStore:
-    def __init__(self, file: str | os.PathLike[str], *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._db = Database(file, schema=_SCHEMA)
+class ConversationStore(Protocol):
+    """The conformance suite is `metier.testing.ConversationStoreConformance`."""
+
+    def hold(self, conversation: str) -> Callable[[], None]:
+        """Keeps all other callers from running a turn until the returned function is called, or this process ends.
+
+        Raises ConflictError if another one does.
+        """
+
+    def begin(self, conversation: str, message: str, *, agent: str = "", version: int = 0, model: str = "") -> int:
+        """Stores the start of a turn and returns its number."""
+
+    def finish(self, conversation: str, turn: Turn) -> None:
+        """Stores a turn that has ended."""
+
+    def turns(self, conversation: str) -> tuple[Turn, ...]:
+        """Every turn, oldest first, unfinished ones included."""
+
+    def get(self, conversation: str) -> ConversationSummary:
+        """Returns the conversation with this id, which may be shortened; see `complete_id`."""
+
+    def complete_id(self, typed: str) -> str | None:
+        """Returns the id that was typed, in full or shortened to 4 or more letters. None if no conversation has it."""
+
+    def recent(self, limit: int = 50) -> tuple[ConversationSummary, ...]:
+        """The most recent first."""
+
+    def search(self, text: str, limit: int = 20) -> tuple[ConversationMatch, ...]:
+        """Messages and answers that hold this text, the latest first, ignoring case."""
+
+    def summary(self, conversation: str) -> tuple[int, str]:
+        """The last turn that was compacted, and the summary of all up to it."""
+
+    def set_summary(self, conversation: str, last_turn: int, summary: str) -> None: ...
+
+    def delete(self, conversation: str) -> bool:
+        """Returns False if there is none."""
+
+
+class SqlConversationStore:
+    """Conversations in a SQLite file, or in PostgreSQL if `location` is `postgresql://…`. Opened on first use."""
+
+    def __init__(self, location: str | os.PathLike[str], *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._db = open_database(location, _SCHEMA)
         self._clock = clock
 
     @property
@@ -86,15 +136,27 @@ class ConversationStore:
         """The path that a damaged file was moved to, if it was."""
         return self._db.damaged_copy
 
+    @property
+    def location(self) -> str:
+        """The file, or the address without user and password."""
+        return self._db.location
+
+    def hold(self, conversation: str) -> Callable[[], None]:
+        end = self._db.try_hold(f"turn of {conversation}")
+        if end is None:
+            raise ConflictError(
+                f"another process is running a turn of conversation {conversation!r}", hint="try again after its answer"
+            )
+        return end
+
     def begin(self, conversation: str, message: str, *, agent: str = "", version: int = 0, model: str = "") -> int:
-        """Stores the start of a turn and returns its number."""
-        now = self._clock().isoformat()
+        now, message = self._clock().isoformat(), _storable(message)
         title = " ".join(message.split())[:_TITLE]
-        with self._db.write() as db:
+        with self._db.write(f"conversation {conversation}") as db:
             db.execute(
                 "insert into conversation (id, created, updated, agent, version, model, title) values (?, ?, ?, ?, ?, ?, ?) "
-                "on conflict do update set updated = excluded.updated, agent = excluded.agent, version = excluded.version, "
-                "model = excluded.model",
+                "on conflict (id) do update set updated = excluded.updated, agent = excluded.agent, "
+                "version = excluded.version, model = excluded.model",
                 (conversation, now, now, agent, version, model, title),
             )
             last = db.execute("select coalesce(max(number), 0) from turn where conversation = ?", (conversation,)).fetchone()
@@ -107,20 +169,18 @@ class ConversationStore:
         return number
 
     def finish(self, conversation: str, turn: Turn) -> None:
-        """Stores a turn that has ended."""
-        now = self._clock().isoformat()
-        with self._db.write() as db:
+        now, answer = self._clock().isoformat(), _storable(turn.answer)
+        with self._db.write(f"conversation {conversation}") as db:
             db.execute(
                 "update turn set ended = ?, answer = ?, status = ?, reason = ?, messages = ?, tokens = ?, active = ?, "
                 "usage = ? where conversation = ? and number = ?",
-                (now, turn.answer, turn.status or "", turn.reason, turn.messages, turn.tokens, json.dumps(turn.active),
+                (now, answer, turn.status or "", _storable(turn.reason), turn.messages, turn.tokens, json.dumps(turn.active),
                  json.dumps(asdict(turn.usage)), conversation, turn.number),
             )  # fmt: skip
             db.execute("update conversation set updated = ? where id = ?", (now, conversation))
-            self._index(db, conversation, turn.number, turn.answer)
+            self._index(db, conversation, turn.number, answer)
 
     def turns(self, conversation: str) -> tuple[Turn, ...]:
-        """Every turn, oldest first, unfinished ones included."""
         with self._db.read() as db:
             rows = db.execute(
                 "select number, started, message, answer, status, reason, messages, tokens, active, usage from turn "
@@ -129,29 +189,30 @@ class ConversationStore:
         return tuple(_turn(row) for row in rows)
 
     def get(self, conversation: str) -> ConversationSummary:
-        """Returns the conversation with this id, which may be shortened; see `complete_id`."""
         for found in self._summaries("where id = ?", self.complete_id(conversation) or conversation):
             return found
         raise NotFoundError(f"unknown conversation {conversation!r}", hint="see `metier chat --list`")
 
     def complete_id(self, typed: str) -> str | None:
-        """Returns the id that was typed, in full or shortened to 4 or more letters. None if no conversation has it."""
         with self._db.read() as db:
             rows = db.execute("select id from conversation where id >= ? and id < ? || '~'", (typed, typed)).fetchall()
         return complete_id(typed, [row[0] for row in rows])
 
     def recent(self, limit: int = 50) -> tuple[ConversationSummary, ...]:
-        """The most recent first."""
         return tuple(self._summaries("order by updated desc limit ?", limit))
 
     def search(self, text: str, limit: int = 20) -> tuple[ConversationMatch, ...]:
-        """Messages and answers that hold this text, the latest first, ignoring case."""
-        # The index holds runs of three characters and takes % and _ for wildcards; other searches read every row.
-        indexed = len(text) >= 3 and not {"%", "_"} & set(text)
-        where = "words.text like '%' || ? || '%'" if indexed else "instr(lower(words.text), lower(?))"
+        text = _storable(text)
+        # SQLite's index holds runs of three characters and takes % and _ for wildcards; other searches read every row.
+        if self._db.dialect is SqlDialect.POSTGRESQL:
+            where = "strpos(lower(words.text), lower(?)) > 0"
+        elif len(text) >= 3 and not {"%", "_"} & set(text):
+            where = "words.text like '%' || ? || '%'"
+        else:
+            where = "instr(lower(words.text), lower(?))"
         with self._db.read() as db:
             rows = db.execute(
-                "select words.conversation, number, title, text from words "  # noqa: S608 - one of the two texts above
+                "select words.conversation, number, title, text from words "  # noqa: S608 - one of the texts above
                 f"join conversation on conversation.id = words.conversation where {where} order by words.rowid desc limit ?",
                 (text, limit),
             ).fetchall()
@@ -160,19 +221,18 @@ class ConversationStore:
         )
 
     def summary(self, conversation: str) -> tuple[int, str]:
-        """The last turn that was compacted, and the summary of all up to it."""
         with self._db.read() as db:
             row = db.execute("select summarized, summary from conversation where id = ?", (conversation,)).fetchone()
         return (int(row[0]), str(row[1])) if row else (0, "")
 
     def set_summary(self, conversation: str, last_turn: int, summary: str) -> None:
-        with self._db.write() as db:
+        with self._db.write(f"conversation {conversation}") as db:
             db.execute(
                 "update conversation set summarized = ?, summary = ? where id = ?", (last_turn, summary, conversation)
             )  # fmt: skip
 
     def delete(self, conversation: str) -> bool:
-        with self._db.write() as db:
+        with self._db.write(f"conversation {conversation}") as db:
             db.execute("delete from words where conversation = ?", (conversation,))
             db.execute("delete from turn where conversation = ?", (conversation,))
             return db.execute("delete from conversation where id = ?", (conversation,)).rowcount > 0
@@ -195,7 +255,7 @@ class ConversationStore:
                 version=row[4], model=row[5], title=row[6], turns=len(used), usage=sum(used, ModelUsage()),
             )  # fmt: skip
 
-    def _index(self, db: Any, conversation: str, number: int, text: str) -> None:  # Any: a connection
+    def _index(self, db: SqlConnection, conversation: str, number: int, text: str) -> None:
         if text:
             db.execute("insert into words (text, conversation, number) values (?, ?, ?)", (text, conversation, number))
 
@@ -213,7 +273,7 @@ def to_markdown(conversation: ConversationSummary, turns: tuple[Turn, ...]) -> s
     return "\n".join(lines) + "\n"
 
 
-def _turn(row: tuple[Any, ...]) -> Turn:  # Any: what SQLite holds
+def _turn(row: tuple[Any, ...]) -> Turn:  # Any: what the database holds
     number, started, message, answer, status, reason, messages, tokens, active, usage = row
     return Turn(
         number=number, started=datetime.fromisoformat(started), message=message, answer=answer,
@@ -221,6 +281,11 @@ def _turn(row: tuple[Any, ...]) -> Turn:  # Any: what SQLite holds
         messages=bytes(messages, "utf-8") if isinstance(messages, str) else messages, tokens=tokens,
         active=tuple(json.loads(active)), usage=_usage(usage),
     )  # fmt: skip
+
+
+def _storable(text: str) -> str:
+    """Replaces what a database cannot hold and a model may write: half a surrogate pair and, in PostgreSQL, NUL."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def _usage(text: str) -> ModelUsage:

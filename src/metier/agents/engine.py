@@ -11,8 +11,9 @@ A turn has five steps: select, activate, build the prompt, run, record. A framew
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -117,7 +118,8 @@ class AgentEngine:
         self._choice: ModelChoice | Model | None = model
         self._client: ModelClient | None = None
         self._past: list[PastTurn] | None = None
-        self._count = 0
+        self._last = 0
+        """The number of our last turn."""
         self._usage = ModelUsage()
         self._summary = (0, "")
         self._selection_usage = ModelUsage()
@@ -249,6 +251,31 @@ class AgentEngine:
         self._warnings = []
         if self.options.reload_skills:
             await in_thread(self.session.refresh)
+        async with self._held():
+            return await self._run_held(message, put, emit)
+
+    @contextlib.asynccontextmanager
+    async def _held(self) -> AsyncIterator[None]:
+        """Keeps other processes from running a turn. A cancelled task waits for both ends, so that no lock is left."""
+        if self._store is None:
+            yield
+            return
+        holding = asyncio.ensure_future(in_thread(self._store.hold, self.id))
+        try:
+            await asyncio.shield(asyncio.wait([holding]))
+            holding.result()
+            yield
+        finally:
+            await asyncio.wait([holding])
+            if not holding.exception():
+                ending = asyncio.ensure_future(in_thread(holding.result()))
+                try:
+                    await asyncio.shield(asyncio.wait([ending]))
+                finally:
+                    await asyncio.wait([ending])
+
+    async def _run_held(self, message: str, put: Callable[[Event], None], emit: Callable[..., None]) -> TurnFinished:
+        """Runs the turn while no other process can run one of this conversation."""
         number = await in_thread(self._begin, message)
         running: TurnRun | None = None
         self._selection_usage = ModelUsage()
@@ -402,7 +429,7 @@ class AgentEngine:
         return [message for past in self._past or () for message in past.messages]
 
     def _load(self) -> None:
-        """Reads the turns of earlier processes, once."""
+        """Reads the turns of other processes."""
         if self._past is not None:
             return
         self._past = []
@@ -415,11 +442,17 @@ class AgentEngine:
         self._past = [PastTurn(turn, messages) for turn in kept if (messages := load_messages(turn.messages))]
 
     def _begin(self, message: str) -> int:
-        self._count += 1
-        if self._store is None:
-            return self._count
-        options = self.options
-        return self._store.begin(self.id, message, agent=options.agent, version=options.version, model=self.model_name)
+        before = self._last
+        self._last += 1
+        if self._store is not None:
+            options = self.options
+            self._last = self._store.begin(
+                self.id, message, agent=options.agent, version=options.version, model=self.model_name
+            )  # fmt: skip
+            if self._last != before + 1:
+                # Another process has continued the conversation, or deleted it, since our last turn.
+                self._past = None
+        return self._last
 
     def _record(self, number: int, message: str, running: TurnRun | None, finished: TurnFinished) -> None:
         messages = running.closed(f"[{finished.reason}]" if finished.reason else "") if running is not None else []

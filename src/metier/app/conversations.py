@@ -11,7 +11,7 @@ from metier.spec import is_name
 from metier.values import dataclass
 
 if TYPE_CHECKING:
-    from metier.agents import AgentEngine, AgentStore, ConversationStore
+    from metier.agents import AgentEngine, AgentStore, SqlConversationStore
     from metier.config import Settings
     from metier.models import ModelChoice
     from metier.runtime import ApprovalHook, Workspace
@@ -40,10 +40,10 @@ class Conversations:
         return AgentStore(self.paths.at("agents"))
 
     @cached_property
-    def store(self) -> ConversationStore:
-        from metier.agents import ConversationStore
+    def store(self) -> SqlConversationStore:
+        from metier.agents import SqlConversationStore
 
-        return ConversationStore(self.paths.at("conversations.sqlite"))
+        return SqlConversationStore(self.sessions.shared_database or self.paths.at("conversations.sqlite"))
 
     def model(self, name: str | None = None, *, base_url: str = "", key_variable: str = "") -> ModelChoice | None:
         """Returns the model of that name, or the one of the settings; None when there is neither."""

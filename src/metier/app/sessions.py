@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from metier.runtime import (
         ApprovalHook,
         ContainerRunner,
-        FileApprovals,
         FindCapabilities,
         Interpreters,
         Permissions,
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
         SessionOptions,
         SessionServices,
         SkillSelector,
-        SqliteSessionStore,
+        SqlSessionStore,
+        StoredApprovals,
         Telemetry,
         Workspace,
     )
@@ -52,10 +52,18 @@ class Sessions:
     registries: Registries
 
     @cached_property
-    def store(self) -> SqliteSessionStore:
-        from metier.runtime import SqliteSessionStore
+    def store(self) -> SqlSessionStore:
+        from metier.runtime import SqlSessionStore
 
-        return SqliteSessionStore(self.settings.path("session.store") or self.paths.at("sessions.sqlite"))
+        return SqlSessionStore(self.settings.path("session.store") or self.paths.at("sessions.sqlite"))
+
+    @property
+    def shared_database(self) -> str | None:
+        """The address of the database that holds sessions, conversations and approvals for several machines, if any."""
+        from metier.runtime import is_address
+
+        location = self.settings.path("session.store") or ""
+        return location if is_address(location) else None
 
     @cached_property
     def prior(self) -> SelectionPrior:
@@ -69,17 +77,20 @@ class Sessions:
         """Returns True if sessions and usage can be recorded; False for a read-only home."""
         import os
 
-        path = self.store.file
+        if self.shared_database:
+            return True
+        path = self.store.location
         folder = os.path.dirname(path)
         while not os.path.exists(folder) and folder != os.path.dirname(folder):
             folder = os.path.dirname(folder)
         return os.access(folder, os.W_OK) and (not os.path.exists(path) or os.access(path, os.W_OK))
 
     @cached_property
-    def approvals(self) -> FileApprovals:
-        from metier.runtime import FileApprovals
+    def approvals(self) -> StoredApprovals:
+        from metier.runtime import FileApprovals, SqlApprovals
 
-        return FileApprovals(self.paths.at("approvals.json"))
+        shared = self.shared_database
+        return SqlApprovals(shared) if shared else FileApprovals(self.paths.at("approvals.json"))
 
     @cached_property
     def secrets(self) -> SecretStore:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.config import Setting, SettingKey, SettingKind, find_key, parse_value, set_value, unset_value
+from metier.config import Setting, SettingKey, SettingKind, find_key, hide_password, parse_value, set_value, unset_value
 from metier.errors import NotFoundError, RefusedError
 
 from .completion import setting_names, setting_values
@@ -59,7 +59,7 @@ def get(app: App, *, key: str) -> Result:
     value = _inner(setting.value, below)
     if below and value is None:
         raise NotFoundError(f"{key} is not set", hint=f"metier config set {key} VALUE")
-    data = {"key": key, **_row(setting), "value": list(value) if isinstance(value, tuple) else value}
+    data = {"key": key, **_row(setting), "value": _plain(value)}
     if isinstance(value, dict | list) and known.kind is SettingKind.TABLE:
         return Result(data=data, lines=lambda _: toml_lines(key, value))
     return Result(data=data, lines=lambda _: (_display(value),))
@@ -120,7 +120,7 @@ def _changed(app: App, key: SettingKey, below: tuple[str, ...], file: str) -> Re
     name, value = ".".join((key.name, *below)), _inner(now.value, below)
     line = f"{name} is {_display(value)} ({now.origin})" if value is not None or not below else f"{name} is not set"
     notes = () if now.origin.startswith(file) or now.origin == "default" else (f"{now.origin} has the last word",)
-    return Result(data={"key": name, **_row(now), "value": value, "file": file}, lines=lambda _: (line,), notes=notes)
+    return Result(data={"key": name, **_row(now), "value": _plain(value), "file": file}, lines=lambda _: (line,), notes=notes)
 
 
 def _inner(value: Any, below: tuple[str, ...]) -> Any:  # Any: as in the file
@@ -139,16 +139,21 @@ def toml_lines(name: str, value: object) -> list[str]:
 
 
 def _row(value: Setting) -> dict[str, Any]:
-    plain = list(value.value) if isinstance(value.value, tuple) else value.value
-    return {"value": plain, "origin": value.origin, "type": value.key.kind, "about": value.key.text}
+    return {"value": _plain(value.value), "origin": value.origin, "type": value.key.kind, "about": value.key.text}
 
 
 def _limit(app: App, value: Setting) -> dict[str, Any]:
     limit = app.settings.system.get(value.key.name)
     if not limit or not value.key.held:
         return {}
-    plain = list(limit.value) if isinstance(limit.value, tuple) else limit.value
-    return {"administrator": {"value": plain, "origin": limit.origin}}
+    return {"administrator": {"value": _plain(limit.value), "origin": limit.origin}}
+
+
+def _plain(value: Any) -> Any:  # Any: as in the file
+    """Returns the value for a reader: a list for a tuple, and an address without its password."""
+    if isinstance(value, tuple):
+        return list(value)
+    return hide_password(value) if isinstance(value, str) else value
 
 
 def _display(value: object) -> str:
@@ -158,4 +163,4 @@ def _display(value: object) -> str:
         return str(value).lower()
     if isinstance(value, dict | list):
         return one_line(json.dumps(value, ensure_ascii=False, default=str))
-    return one_line(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))
+    return one_line(" ".join(map(str, value)) if isinstance(value, tuple) else hide_password(str(value)))

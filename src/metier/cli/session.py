@@ -10,7 +10,7 @@ import click
 
 from metier.app import App
 from metier.errors import UsageError
-from metier.runtime import SqliteSessionStore, StoredSession, find_session
+from metier.runtime import SqlSessionStore, StoredSession, find_session
 
 from .completion import session_ids
 from .core.dispatch import command
@@ -99,6 +99,6 @@ def _local_time(time: datetime) -> str:
     return time.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _notes(store: SqliteSessionStore) -> tuple[str, ...]:
+def _notes(store: SqlSessionStore) -> tuple[str, ...]:
     copy = store.damaged_copy
-    return (f"{store.file} was damaged and is now {copy}; a new file was created",) if copy else ()
+    return (f"{store.location} was damaged and is now {copy}; a new file was created",) if copy else ()

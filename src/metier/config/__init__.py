@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .edit import change_list, change_rows, parse_value, set_value, unset_value
     from .keys import KEYS, Held, SettingKey, SettingKind, SettingValue
     from .options import budgets, one_of, patterns, source_patterns, tables
-    from .settings import Setting, Settings, find_key, is_switched_on, read_settings
+    from .settings import Setting, Settings, find_key, hide_password, is_switched_on, read_settings
 
 __all__ = [
     "KEYS",
@@ -23,6 +23,7 @@ __all__ = [
     "change_list",
     "change_rows",
     "find_key",
+    "hide_password",
     "is_switched_on",
     "one_of",
     "parse_value",
@@ -41,6 +42,6 @@ if not TYPE_CHECKING:  # every command reads settings, and nearly none edits the
             "metier.config.edit": ("change_rows", "change_list", "parse_value", "set_value", "unset_value"),
             "metier.config.keys": ("KEYS", "Held", "SettingKey", "SettingKind", "SettingValue"),
             "metier.config.options": ("budgets", "one_of", "patterns", "source_patterns", "tables"),
-            "metier.config.settings": ("Settings", "Setting", "find_key", "is_switched_on", "read_settings"),
+            "metier.config.settings": ("Settings", "Setting", "find_key", "hide_password", "is_switched_on", "read_settings"),
         },
     )

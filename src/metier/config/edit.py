@@ -101,7 +101,7 @@ def parse_value(key: SettingKey, words: Sequence[str], *, below: Sequence[str] =
         value = int(words[0])
     if key.kind is SettingKind.BOOLEAN and words[0].lower() in ("true", "false", "yes", "no", "on", "off"):
         value = words[0].lower() in ("true", "yes", "on")
-    if key.kind is SettingKind.PATH and words[0]:
+    if key.kind in (SettingKind.PATH, SettingKind.LOCATION) and words[0]:
         # Written as it was typed: `~` and relative paths are expanded where the file is read.
         return words[0]
     result: SettingValue = check_value(key, value, file="command line", line=None, base="")

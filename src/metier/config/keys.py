@@ -16,6 +16,8 @@ class SettingKind(StrEnum):
     TEXT = "text"
     PATH = "path"
     """Expanded: `~` is the home folder, and a relative path starts at the file that names it."""
+    LOCATION = "path or address"
+    """A path as above, or an address such as postgresql://…, which is left as it is."""
     NUMBER = "number"
     BOOLEAN = "true or false"
     LIST = "list of texts"
@@ -108,7 +110,7 @@ KEYS: dict[str, SettingKey] = {
             text="read the transcripts of other agents on this machine, for stats, missed and learn; nothing leaves it"),
         SettingKey(name="install.compare_requests", kind=SettingKind.BOOLEAN, default=True,
             text="say after an install or update which of your last requests a new skill takes from others"),
-        SettingKey(name="session.store", kind=SettingKind.PATH, text="the file that sessions and usage are kept in"),
+        SettingKey(name="session.store", kind=SettingKind.LOCATION, text="the file that sessions and usage are kept in; or postgresql://…, which keeps conversations and approvals too, for several machines"),
         SettingKey(name="session.mode", kind=SettingKind.TEXT, project=True, default="bounded", text="how long a skill stays active: persistent, bounded or ephemeral"),
         SettingKey(name="session.pinned", kind=SettingKind.LIST, project=True, default=(), text="skills that are never evicted from a session"),
         SettingKey(name="session.instruction_tokens", kind=SettingKind.NUMBER, project=True, default=10_000, least=100,

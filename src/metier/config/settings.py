@@ -176,7 +176,9 @@ def check_value(
     match key.kind:
         case SettingKind.TEXT if isinstance(value, str):
             return value
-        case SettingKind.PATH if isinstance(value, str) and value and "\0" not in value:
+        case SettingKind.LOCATION if isinstance(value, str) and "://" in value and "\0" not in value:
+            return value
+        case SettingKind.PATH | SettingKind.LOCATION if isinstance(value, str) and value and "\0" not in value:
             if home and (value == "~" or value.startswith("~/")):
                 value = home + value[1:]
             # Imported here: most settings are no paths. Not Path.expanduser, which raises for an unknown user.
@@ -325,6 +327,12 @@ def is_switched_on(environment: Mapping[str, str], variable: str) -> bool:
 def _truth(text: str) -> bool | None:
     word = text.strip().lower()
     return word in _TRUE if word in _TRUE + _FALSE else None
+
+
+def hide_password(address: str) -> str:
+    """Returns the text with `***` for the password in an address such as postgresql://USER:PASSWORD@HOST/NAME."""
+    hidden = re.sub(r"(://[^/:@\s]*):\S*@", r"\1:***@", address)
+    return re.sub(r"([?&][a-z]*password=)[^&\s]+", r"\1***", hidden)
 
 
 def _short(value: object) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .async_bridge import in_thread, wait_for
     from .containers.engine import ContainerOptions, EngineKind
     from .containers.runner import ContainerRunner
-    from .database import Database
+    from .database import Database, SqlConnection, is_address, open_database
     from .events import (
         ActionRefused,
         ActionTaken,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .health import HealthCheck, check_health
     from .network.connections import Connection, ConnectionDecision, MaskedSecret, SecretPlace
     from .operations import Operation, OperationKind, Tracer
-    from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
+    from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals, StoredApprovals
     from .policy.capability_limits import CapabilityList
     from .policy.paths import PathContext
     from .policy.patterns import ToolPattern, ToolRequest, tool_request
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         parse_patterns,
         workspace_write_request,
     )
+    from .policy.sql_approvals import SqlApprovals
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
     from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters
@@ -78,7 +79,8 @@ if TYPE_CHECKING:
         SkillSelector,
     )
     from .skill_access import FindCapabilities, RemoteFiles, approval_digest
-    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, complete_id, find_session
+    from .store import MemorySessionStore, SessionStore, SqlSessionStore, StoredSession, complete_id, find_session
+    from .store_schema import SqlDialect, StoreSchema
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
     from .tools.general.general_tools import general_tools
@@ -115,7 +117,12 @@ _EXPORTS = {
         "wait_for",
         "in_thread",
     ),
-    "metier.runtime.database": ("Database",),
+    "metier.runtime.database": (
+        "Database",
+        "SqlConnection",
+        "is_address",
+        "open_database",
+    ),
     "metier.runtime.events": (
         "EventBus",
         "SkillDeactivated",
@@ -158,7 +165,9 @@ _EXPORTS = {
         "Approvals",
         "FileApprovals",
         "MemoryApprovals",
+        "StoredApprovals",
     ),
+    "metier.runtime.policy.sql_approvals": ("SqlApprovals",),
     "metier.runtime.policy.paths": ("PathContext",),
     "metier.runtime.policy.patterns": (
         "ToolPattern",
@@ -214,10 +223,11 @@ _EXPORTS = {
         "SkillSelector",
     ),
     "metier.runtime.selection_prior": ("Corrections", "SelectionPrior"),
+    "metier.runtime.store_schema": ("SqlDialect", "StoreSchema"),
     "metier.runtime.store": (
         "MemorySessionStore",
         "SessionStore",
-        "SqliteSessionStore",
+        "SqlSessionStore",
         "StoredSession",
         "complete_id",
         "find_session",
@@ -341,7 +351,12 @@ __all__ = [
     "SkillSelector",
     "SkillShadowed",
     "SkillsChanged",
-    "SqliteSessionStore",
+    "SqlApprovals",
+    "SqlConnection",
+    "SqlDialect",
+    "SqlSessionStore",
+    "StoreSchema",
+    "StoredApprovals",
     "StoredSecret",
     "StoredSession",
     "Subscriber",
@@ -374,10 +389,12 @@ __all__ = [
     "find_session",
     "general_tools",
     "in_thread",
+    "is_address",
     "is_script",
     "is_secret_name",
     "needed_variables",
     "object_schema",
+    "open_database",
     "otlp_telemetry",
     "parse_patterns",
     "printable",

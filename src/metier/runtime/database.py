@@ -1,190 +1,88 @@
-"""One SQLite file that several processes may use at once.
+"""Port of the stores to a database: a SQLite file, or a PostgreSQL that several machines share.
 
-Every change is one transaction that reads, decides and writes. A damaged file that no other process uses is renamed, never
-deleted, and a new one is created; `damaged_copy` says where the old one is.
-
-A connection does not survive a fork: the child would take over SQLite's record of locks that only the parent holds. So
-connections are closed before a fork, and each process opens its own afterwards.
+Every query is written once, with `?` for values, in the SQL that both understand.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
-import threading
-import time
-import weakref
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
-from metier.errors import UnavailableError
-from metier.sources import DatabaseUse, open_sqlite
+from metier.errors import UsageError
 
-__all__ = ["Database"]
+from .sqlite_database import SqliteDatabase
+from .store_schema import SqlDialect, StoreSchema
 
-_databases: weakref.WeakSet[Database] = weakref.WeakSet()
-_forking: list[Database] = []
-"""The databases whose locks the forking thread holds."""
+__all__ = ["Database", "SqlConnection", "is_address", "open_database"]
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
-class Database:
-    """Opened on first use. `schema` creates the tables of a new file; a file with a later `version` is left alone."""
+class SqlCursor(Protocol):
+    @property
+    def rowcount(self) -> int: ...
 
-    def __init__(self, file: str | os.PathLike[str], *, schema: str, version: int = 1, timeout: float = 5.0) -> None:
-        self.file = os.path.abspath(file)
-        self.damaged_copy: str | None = None
+    def fetchone(self) -> Any: ...  # Any: a row
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class SqlConnection(Protocol):
+    def execute(self, sql: str, arguments: Sequence[Any] = ..., /) -> SqlCursor: ...
+
+    def executemany(self, sql: str, arguments: Sequence[Sequence[Any]], /) -> object: ...
+
+
+class Database(Protocol):
+    """Opened on first use. `UnavailableError` says why it cannot be used."""
+
+    @property
+    def dialect(self) -> SqlDialect: ...
+
+    @property
+    def location(self) -> str:
+        """The file, or the address without user and password."""
+
+    @property
+    def damaged_copy(self) -> str | None:
         """The new path of a damaged file, if there was one."""
-        self._schema = schema
-        self._version = version
-        self._timeout = timeout
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._use: DatabaseUse | None = None
-        self._identity: tuple[int, int] | None = None
-        """Device and inode of the file that the connection uses."""
-        _databases.add(self)
 
-    @contextlib.contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _explain(self.file):
-            yield self._connect()
+    def read(self) -> AbstractContextManager[SqlConnection]: ...
 
-    @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: committed at the end of the block, rolled back by an error."""
-        with self._lock, _explain(self.file):
-            connection = self._connect()
-            connection.execute("begin immediate")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("rollback")
-                raise
-            connection.execute("commit")
+    def write(self, name: str) -> AbstractContextManager[SqlConnection]:
+        """One transaction: committed at the end of the block, rolled back by an error.
 
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-            if self._use is not None:
-                self._use.end()
-                self._use = None
+        `name` is what is changed. Changes of one name wait for each other, from the beginning of the block on.
+        """
 
-    def __del__(self) -> None:
-        self.close()
+    def try_hold(self, name: str) -> Callable[[], None] | None:
+        """Keeps a name from all other callers until the returned function is called, or the process ends.
 
-    def hold_for_fork(self) -> None:
-        """Closes the connection and keeps it closed until `release_after_fork`."""
-        self._lock.acquire()
-        if self._connection is not None and not self._connection.in_transaction:
-            self.close()
+        Returns None if another caller holds it, in any process.
+        """
 
-    def release_after_fork(self) -> None:
-        self._lock.release()
-
-    def _connect(self) -> sqlite3.Connection:
-        # What is written to a file that another program has removed or replaced is lost.
-        if self._connection is None or _identity(self.file) != self._identity:
-            self.close()
-            self._use = DatabaseUse(self.file)
-            try:
-                self._connection = self._open()
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:
-                self._rename_damaged(self._use)
-                self._connection = self._open()
-            self._identity = _identity(self.file)
-        return self._connection
-
-    def _open(self) -> sqlite3.Connection:
-        connection = open_sqlite(self.file, timeout=self._timeout, check_same_thread=False, write_ahead=True)
-        try:
-            if os.path.exists(self.file) and os.path.getsize(self.file):
-                answer = connection.execute("pragma quick_check(1)").fetchone()[0]
-                if answer != "ok":
-                    raise sqlite3.DatabaseError(str(answer))
-            version = _user_version(connection)
-            if version > self._version:
-                raise UnavailableError(
-                    f"{self.file} was written by a newer metier", hint="update metier, or move the file away", retryable=False
-                )
-            # Losing the last second after a power cut is acceptable; waiting for the disk at every activation is not.
-            connection.execute("pragma synchronous = normal")
-            if version < self._version:
-                self._create_tables(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _create_tables(self, connection: sqlite3.Connection) -> None:
-        connection.execute("begin immediate")
-        if _user_version(connection) < self._version:
-            for statement in self._schema.split(";"):
-                connection.execute(statement)
-            connection.execute(f"pragma user_version = {self._version}")
-        connection.execute("commit")
-
-    def _rename_damaged(self, use: DatabaseUse) -> None:
-        """Renames a damaged file and its journals, unless another process has done that meanwhile."""
-        alone = use.try_alone()
-        try:
-            self._open().close()
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError as error:
-            if not alone:
-                raise UnavailableError(
-                    f"{self.file} is damaged ({error}) and in use by another process",
-                    hint="end the other metier processes, then run the command again",
-                ) from error
-            self.damaged_copy = f"{self.file}.damaged-{int(time.time())}"
-            use.rename(self.damaged_copy)
-        finally:
-            use.share()
+    def close(self) -> None: ...
 
 
-def _hold_all() -> None:
-    _forking[:] = list(_databases)
-    for database in _forking:
-        database.hold_for_fork()
+def open_database(location: str | os.PathLike[str], schema: StoreSchema, *, timeout: float = 5.0) -> Database:
+    """Opens `postgresql://…`, or else a SQLite file."""
+    text = os.fspath(location)
+    address = _ADDRESS.match(text)
+    if not address:
+        return SqliteDatabase(text, schema, timeout=timeout)
+    if address[1].lower() not in ("postgresql", "postgres"):
+        raise UsageError(
+            f"sessions cannot be kept in {address[0]}…", hint="use a file, or postgresql://USER@HOST/DATABASE"
+        )  # fmt: skip
+    # Imported here: the driver is an extra.
+    from .postgres_database import PostgresDatabase
+
+    return PostgresDatabase(text, schema, timeout=timeout)
 
 
-def _release_all() -> None:
-    for database in _forking:
-        database.release_after_fork()
-    _forking.clear()
-
-
-os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _user_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("pragma user_version").fetchone()[0])
-
-
-@contextlib.contextmanager
-def _explain(file: str) -> Iterator[None]:
-    """Turns SQLite's errors into ours, each with a hint."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
-            raise UnavailableError(f"{file} is in use by another process", hint="try again in a moment") from error
-        raise UnavailableError(
-            f"cannot use {file}: {error}", hint="check its permissions and the free space on its disk"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise UnavailableError(
-            f"{file} is damaged: {error}", hint="run the command again: it renames the file and creates a new one"
-        ) from error
+def is_address(location: str) -> bool:
+    """Returns False for the path of a file."""
+    return _ADDRESS.match(location) is not None

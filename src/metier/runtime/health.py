@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from metier.errors import MetierError, plural
 from metier.values import dataclass
 
-from .policy.approvals import FileApprovals
+from .policy.approvals import StoredApprovals
 from .sandbox.isolation import Isolation, IsolationLevel
-from .store import SqliteSessionStore
+from .store import SqlSessionStore
 
 if TYPE_CHECKING:
     from .sandbox.probe import ProbeResult
@@ -37,14 +37,16 @@ class ProbingRunner(Protocol):
 
 
 def check_health(
-    *, store: SqliteSessionStore, approvals: FileApprovals, runner: ProbingRunner, require: IsolationLevel
+    *, store: SqlSessionStore, approvals: StoredApprovals, runner: ProbingRunner, require: IsolationLevel
 ) -> Iterator[HealthCheck]:
     """Yields one check each for sandbox, sessions, approvals and telemetry. `require` is the configured isolation level."""
     yield _check_sandbox(runner, require)
     try:
         sessions = len(store.sessions())
         damaged = f"; a damaged file was renamed to {store.damaged_copy}" if store.damaged_copy else ""
-        yield HealthCheck("sessions", "warning" if damaged else "ok", f"{plural(sessions, 'session')} in {store.file}{damaged}")
+        yield HealthCheck(
+            "sessions", "warning" if damaged else "ok", f"{plural(sessions, 'session')} in {store.location}{damaged}"
+        )
     except MetierError as error:
         yield HealthCheck("sessions", "error", str(error), error.hint)
     try:

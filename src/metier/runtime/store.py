@@ -1,4 +1,4 @@
-"""Stores of sessions: in memory, or in one SQLite file that several processes may use at once.
+"""Stores of sessions: in memory, or in a database that several processes may use at once.
 
 Every change is one transaction that reads, decides and writes, so two processes that share a session do not overwrite
 each other's changes.
@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import re
-import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -22,23 +21,30 @@ from metier.errors import AmbiguousError, NotFoundError
 from metier.values import dataclass
 
 from .activation import ActivatedBy, ActivationMode, ActiveSkill
-from .database import Database
+from .database import SqlConnection, open_database
+from .store_schema import StoreSchema
 from .usage import Usage, UsageRow
 
 __all__ = [
-    "MemorySessionStore", "SessionRows", "SessionStore", "SqliteSessionStore", "StoredSession", "complete_id", "find_session",
+    "MemorySessionStore", "SessionRows", "SessionStore", "SqlSessionStore", "StoredSession", "complete_id", "find_session",
 ]  # fmt: skip
 
 _MADE_ID = re.compile(r"[0-9a-f]{12}")
 _SHORT_ID = re.compile(r"[0-9a-f]{4,11}")
-_VERSION = 1
 _COLUMNS = tuple(each.name for each in fields(Usage))
-_SCHEMA = f"""
-create table session (id text primary key, created text, updated text);
-create table active (session text, place integer, row text, primary key (session, place)) without rowid;
-create table usage (session text, skill text, day text, {", ".join(f"{name} numeric default 0" for name in _COLUMNS)},
-                    primary key (session, skill, day)) without rowid;
-"""
+_WHOLE = frozenset(each.name for each in fields(Usage) if each.type == "int")
+_COUNTS = ", ".join(f"{name} {'bigint' if name in _WHOLE else 'double precision'} default 0" for name in _COLUMNS)
+_SCHEMA = StoreSchema(
+    "sessions",
+    (
+        f"""
+        create table session (id {{text}} primary key, created {{text}}, updated {{text}});
+        create table active (session {{text}}, place integer, "row" text, primary key (session, place)) {{clustered}};
+        create table usage (session {{text}}, skill {{text}}, day {{text}}, {_COUNTS},
+                            primary key (session, skill, day)) {{clustered}}
+        """,
+    ),
+)
 
 
 @dataclass(slots=True)
@@ -118,15 +124,16 @@ class MemorySessionStore:
         )
 
 
-class SqliteSessionStore:
-    """Opens its file on first use. Several processes may use the file at once; see `Database`."""
+class SqlSessionStore:
+    """Sessions in a SQLite file, or in PostgreSQL if `location` is `postgresql://…`. Opened on first use; see `Database`."""
 
-    def __init__(self, file: str | os.PathLike[str], *, timeout: float = 5.0) -> None:
-        self._db = Database(file, schema=_SCHEMA, version=_VERSION, timeout=timeout)
+    def __init__(self, location: str | os.PathLike[str], *, timeout: float = 5.0) -> None:
+        self._db = open_database(location, _SCHEMA, timeout=timeout)
 
     @property
-    def file(self) -> str:
-        return self._db.file
+    def location(self) -> str:
+        """The file, or the address without user and password."""
+        return self._db.location
 
     @property
     def damaged_copy(self) -> str | None:
@@ -139,7 +146,7 @@ class SqliteSessionStore:
 
     @contextlib.contextmanager
     def edit(self, session: str) -> Iterator[SessionRows]:
-        with self._db.write() as db:
+        with self._db.write(f"session {session}") as db:
             before = _read_active(db, session)
             rows = SessionRows(before)
             yield rows
@@ -160,18 +167,21 @@ class SqliteSessionStore:
             )
 
     def clear(self, session: str) -> bool:
-        with self._db.write() as db:
+        with self._db.write(f"session {session}") as db:
             db.execute("delete from active where session = ?", (session,))
             db.execute("delete from usage where session = ?", (session,))
             return db.execute("delete from session where id = ?", (session,)).rowcount > 0
 
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None:
-        added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COLUMNS)
+        added = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _COLUMNS)
         marks = ", ".join("?" * (3 + len(_COLUMNS)))
         values = [getattr(usage, name) for name in _COLUMNS]
-        with self._db.write() as db:
+        with self._db.write(f"session {session}") as db:
             # The columns are our own names, never a caller's.
-            db.execute(f"insert into usage values ({marks}) on conflict do update set {added}", (session, skill, day, *values))  # noqa: S608
+            db.execute(
+                f"insert into usage values ({marks}) on conflict (session, skill, day) do update set {added}",  # noqa: S608
+                (session, skill, day, *values),
+            )
 
     def usage(self, session: str | None = None) -> tuple[UsageRow, ...]:
         with self._db.read() as db:
@@ -210,14 +220,16 @@ def find_session(store: SessionStore, session: str) -> StoredSession:
     raise NotFoundError(f"unknown session {session!r}", hint="see `metier session list`")
 
 
-def _read_active(db: sqlite3.Connection, session: str) -> tuple[ActiveSkill, ...]:
-    rows = db.execute("select row from active where session = ? order by place", (session,)).fetchall()
+def _read_active(db: SqlConnection, session: str) -> tuple[ActiveSkill, ...]:
+    rows = db.execute('select "row" from active where session = ? order by place', (session,)).fetchall()
     return tuple(found for found in (_from_json(text) for (text,) in rows) if found is not None)
 
 
-def _write_active(db: sqlite3.Connection, session: str, active: Sequence[ActiveSkill]) -> None:
+def _write_active(db: SqlConnection, session: str, active: Sequence[ActiveSkill]) -> None:
     now = datetime.now(UTC).isoformat()
-    db.execute("insert into session values (?, ?, ?) on conflict do update set updated = excluded.updated", (session, now, now))
+    db.execute(
+        "insert into session values (?, ?, ?) on conflict (id) do update set updated = excluded.updated", (session, now, now)
+    )
     db.execute("delete from active where session = ?", (session,))
     db.executemany(
         "insert into active values (?, ?, ?)", [(session, place, _to_json(each)) for place, each in enumerate(active)]

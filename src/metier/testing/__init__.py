@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from .files import FilesConformance
     from .model import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, StreamFault, calls, fails, says
     from .registry import RegistryStoreConformance
-    from .runtime import ApprovalsConformance, RunnerConformance, SessionStoreConformance
+    from .runtime import RunnerConformance
+    from .stores import (
+        ApprovalsConformance,
+        ConversationStoreConformance,
+        SessionStoreConformance,
+        StoredApprovalsConformance,
+    )
 
 _EXPORTS = {
     "metier.testing.adapters": ("AdapterConformance",),
@@ -46,16 +52,19 @@ _EXPORTS = {
         "says",
     ),
     "metier.testing.registry": ("RegistryStoreConformance",),
-    "metier.testing.runtime": (
+    "metier.testing.runtime": ("RunnerConformance",),
+    "metier.testing.stores": (
         "ApprovalsConformance",
-        "RunnerConformance",
+        "ConversationStoreConformance",
         "SessionStoreConformance",
+        "StoredApprovalsConformance",
     ),
 }
 __all__ = [
     "AdapterConformance",
     "ApprovalsConformance",
     "BlobStoreConformance",
+    "ConversationStoreConformance",
     "EventRecorder",
     "FakeMachine",
     "FakeRunner",
@@ -67,6 +76,7 @@ __all__ = [
     "RunnerConformance",
     "ScriptedCall",
     "SessionStoreConformance",
+    "StoredApprovalsConformance",
     "StreamFault",
     "TickingClock",
     "calls",

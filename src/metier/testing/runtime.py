@@ -1,4 +1,4 @@
-"""Conformance suites for the protocols of `metier.runtime`: script runners, session stores, approvals."""
+"""Conformance suite for script runners."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.runtime import (
-    ActivatedBy,
-    ActivationMode,
-    ActiveSkill,
-    Approvals,
     ConnectionDecision,
     IsolationLevel,
     Limits,
@@ -27,8 +22,6 @@ from metier.runtime import (
     PackageMount,
     ScriptRun,
     ScriptRunner,
-    SessionStore,
-    Usage,
     Workspace,
 )
 from metier.spec import PackageEcosystem
@@ -36,7 +29,7 @@ from metier.values import replace
 
 from .fakes import run_now, skill_folder
 
-__all__ = ["ApprovalsConformance", "RunnerConformance", "SessionStoreConformance"]
+__all__ = ["RunnerConformance"]
 
 
 class RunnerConformance:
@@ -459,113 +452,3 @@ def _listening() -> Iterator[tuple[int, list[bytes]]]:
         finally:
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
-
-
-def active_skill(name: str, used: int = 1) -> ActiveSkill:
-    return ActiveSkill(name=name, folder=f"/skills/{name}", since=datetime(2026, 1, 1, 12, tzinfo=UTC), last_use=used)
-
-
-class SessionStoreConformance:
-    """Subclass it, say how your store is made, and let pytest collect it."""
-
-    def new_store(self, folder: Path) -> SessionStore:
-        raise NotImplementedError
-
-    def test_a_new_session_has_nothing_active(self, tmp_path: Path) -> None:
-        store = self.new_store(tmp_path)
-        assert store.active("s") == ()
-        assert store.sessions() == ()
-
-    def test_every_field_of_an_active_skill_is_read_back(self, tmp_path: Path) -> None:
-        store = self.new_store(tmp_path)
-        full = replace(
-            active_skill("pdf"),
-            by=ActivatedBy.RANKER,
-            mode=ActivationMode.EPHEMERAL,
-            pinned=True,
-            arguments="a 'b' é\n",
-            parameters={"n": 3, "on": True, "x": 0.5, "t": "é"},
-            dependencies=("a", "b"),
-            content_checksum="12ab",
-            tokens=77,
-        )
-        with store.edit("s") as draft:
-            draft.active = (full, active_skill("csv", 2))
-        assert store.active("s") == (full, active_skill("csv", 2))
-
-    def test_sessions_do_not_see_each_other(self, tmp_path: Path) -> None:
-        store = self.new_store(tmp_path)
-        for name in ("one", "two"):
-            with store.edit(name) as draft:
-                draft.active = (active_skill(name),)
-        assert [each.name for each in store.active("one")] == ["one"]
-        assert {kept.id for kept in store.sessions()} == {"one", "two"}
-
-    def test_an_error_while_changing_leaves_everything_as_it_was(self, tmp_path: Path) -> None:
-        store = self.new_store(tmp_path)
-        with store.edit("s") as draft:
-            draft.active = (active_skill("pdf"),)
-        try:
-            with store.edit("s") as draft:
-                draft.active = ()
-                raise ValueError
-        except ValueError:
-            pass
-        assert store.active("s") == (active_skill("pdf"),)
-
-    def test_changes_from_many_threads_are_all_kept(self, tmp_path: Path) -> None:
-        store = self.new_store(tmp_path)
-
-        def add(number: int) -> None:
-            with store.edit("s") as draft:
-                draft.active = (*draft.active, active_skill(f"skill-{number}"))
-
-        threads = [threading.Thread(target=add, args=(number,)) for number in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(store.active("s")) == 20
-
-    def test_clearing_deletes_the_session_and_its_usage(self, tmp_path: Path) -> None:
-        store = self.new_store(tmp_path)
-        with store.edit("s") as draft:
-            draft.active = (active_skill("pdf"),)
-        store.add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
-        assert store.clear("s") is True
-        assert store.clear("s") is False
-        assert (store.active("s"), store.usage("s")) == ((), ())
-
-    def test_usage_adds_up_by_session_skill_and_day(self, tmp_path: Path) -> None:
-        store = self.new_store(tmp_path)
-        for session, day in (("s", "2026-01-01"), ("s", "2026-01-01"), ("s", "2026-01-02"), ("t", "2026-01-01")):
-            store.add_usage(session, "pdf", day, Usage(activations=1, tokens=10, seconds=0.5))
-        found = store.usage("s")
-        assert [(each.day, each.usage.tokens, each.usage.seconds) for each in found] == [
-            ("2026-01-01", 20, 1.0),
-            ("2026-01-02", 10, 0.5),
-        ]
-        assert len(store.usage()) == 3
-
-
-class ApprovalsConformance:
-    """Subclass it, say how yours is made, and let pytest collect it."""
-
-    def new_approvals(self, folder: Path) -> Approvals:
-        raise NotImplementedError
-
-    def test_nothing_is_approved_at_first(self, tmp_path: Path) -> None:
-        assert self.new_approvals(tmp_path).of_skill("pdf") == ()
-
-    def test_an_approval_names_its_skill_its_pattern_and_the_digest(self, tmp_path: Path) -> None:
-        approvals = self.new_approvals(tmp_path)
-        approvals.add("pdf", "sha256:1", "Network")
-        [kept] = approvals.of_skill("pdf")
-        assert (kept.skill, kept.pattern, kept.digest) == ("pdf", "Network", "sha256:1")
-        assert approvals.of_skill("csv") == ()
-
-    def test_approving_a_new_version_replaces_the_approval_of_the_old_one(self, tmp_path: Path) -> None:
-        approvals = self.new_approvals(tmp_path)
-        approvals.add("pdf", "sha256:1", "Network")
-        approvals.add("pdf", "sha256:2", "Network")
-        assert [kept.digest for kept in approvals.of_skill("pdf")] == ["sha256:2"]

@@ -25,6 +25,8 @@ from metier.runtime import (
     Question,
     Session,
     SessionServices,
+    SqlApprovals,
+    StoredApprovals,
     ToolPattern,
     ToolRequest,
     events,
@@ -32,7 +34,14 @@ from metier.runtime import (
 from metier.runtime.policy.patterns import command_request, plain_words
 from metier.runtime.policy.permissions import Requester, script_tool_request
 from metier.sources import DiskFiles
-from metier.testing import ApprovalsConformance, EventRecorder, FakeRunner, run_now, skill_folder
+from metier.testing import (
+    ApprovalsConformance,
+    EventRecorder,
+    FakeRunner,
+    StoredApprovalsConformance,
+    run_now,
+    skill_folder,
+)
 
 
 class TestMemoryApprovals(ApprovalsConformance):
@@ -40,9 +49,14 @@ class TestMemoryApprovals(ApprovalsConformance):
         return MemoryApprovals()
 
 
-class TestFileApprovals(ApprovalsConformance):
-    def new_approvals(self, folder: Path) -> Approvals:
+class TestFileApprovals(StoredApprovalsConformance):
+    def new_approvals(self, folder: Path) -> StoredApprovals:
         return FileApprovals(folder / "approvals.json")
+
+
+class TestSqliteApprovals(StoredApprovalsConformance):
+    def new_approvals(self, folder: Path) -> StoredApprovals:
+        return SqlApprovals(folder / "approvals.sqlite")
 
 
 def granted(pattern: str, command: str, **options: Any) -> bool:
@@ -210,15 +224,6 @@ def test_a_broken_list_of_approvals_is_an_error_and_not_an_empty_one(tmp_path: P
     with pytest.raises(ConfigError, match="invalid list of approvals"):
         FileApprovals(file).add("pdf", "sha256:1", "Network")
     assert file.read_text() == '{"approvals": 3}'
-
-
-def test_approvals_can_be_taken_back_one_by_one_or_all_at_once(tmp_path: Path) -> None:
-    approvals = FileApprovals(tmp_path / "approvals.json")
-    for pattern in ("Network", "Toolset", "Script(scripts/*)"):
-        approvals.add("pdf", "sha256:1", pattern)
-    assert approvals.remove("pdf", ["Network"]) == 1
-    assert approvals.remove("pdf") == 2
-    assert approvals.all == ()
 
 
 def session_with(root: Path, **options: Any) -> tuple[Session, EventRecorder]:

@@ -17,7 +17,7 @@ from metier.runtime import (
     Session,
     SessionOptions,
     SessionServices,
-    SqliteSessionStore,
+    SqlSessionStore,
     Tool,
     ToolReply,
     events,
@@ -422,7 +422,7 @@ def test_many_calls_at_once_leave_the_session_whole(tmp_path: Path) -> None:
     for number in range(6):
         skill_folder(root, f"s{number}", files={"references/x.md": f"{number}", "scripts/go.py": "print(1)\n"})
     session = Session(
-        metier.discover(root), services=SessionServices(runner=FakeRunner(), store=SqliteSessionStore(tmp_path / "s.sqlite"))
+        metier.discover(root), services=SessionServices(runner=FakeRunner(), store=SqlSessionStore(tmp_path / "s.sqlite"))
     )
 
     async def one(number: int) -> list[ToolReply]:

@@ -19,6 +19,7 @@ from metier.agents import AgentEngine, TurnFinished, TurnStatus
 from metier.cli.core.approval import APPROVAL_HELP, APPROVAL_PROMPT, question_lines, read_approval
 from metier.cli.core.terminal import Terminal, one_line, plural, truncate
 from metier.cli.core.workspace import finish_workspace
+from metier.errors import MetierError
 from metier.models import missing_extra
 from metier.runtime import ApprovalAnswer, ApprovalHook, Event, Question
 
@@ -149,12 +150,17 @@ class _Repl:
 
     async def _turn(self, message: str) -> None:
         record = TurnRecord(message)
-        async for event in interruptible(self.conversation.engine, message):
-            record(event)
-            self.view(event)
-            if isinstance(event, TurnFinished) and event.status is TurnStatus.PREVIEW:
-                for line in preview_lines(record.row, self.conversation.terminal, brief=True):
-                    _print(line)
+        try:
+            async for event in interruptible(self.conversation.engine, message):
+                record(event)
+                self.view(event)
+                if isinstance(event, TurnFinished) and event.status is TurnStatus.PREVIEW:
+                    for line in preview_lines(record.row, self.conversation.terminal, brief=True):
+                        _print(line)
+        except MetierError as error:
+            # Another process runs a turn, or the database is away: the message can be sent again.
+            self.view.pause()
+            _print(self.conversation.terminal.paint(one_line(f"{error}; {error.hint}"), "red"))
         _print("")
         await self._finish_changes()
 

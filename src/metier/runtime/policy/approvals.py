@@ -15,7 +15,7 @@ from metier.errors import ConfigError
 from metier.sources import file_lock, read_regular, replace_text
 from metier.values import dataclass
 
-__all__ = ["Approval", "Approvals", "FileApprovals", "MemoryApprovals"]
+__all__ = ["Approval", "Approvals", "FileApprovals", "MemoryApprovals", "StoredApprovals"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,6 +29,16 @@ class Approvals(Protocol):
     def of_skill(self, skill: str) -> tuple[Approval, ...]: ...
 
     def add(self, skill: str, digest: str, pattern: str) -> None: ...
+
+
+class StoredApprovals(Approvals, Protocol):
+    """Approvals that outlive the process. The conformance suite is `metier.testing.StoredApprovalsConformance`."""
+
+    @property
+    def all(self) -> tuple[Approval, ...]: ...
+
+    def remove(self, skill: str, patterns: Collection[str] = ()) -> int:
+        """Removes the approvals of a skill, or only those with these patterns; returns their number."""
 
 
 class MemoryApprovals:
@@ -69,7 +79,6 @@ class FileApprovals:
             self._write(_with(self.all, Approval(skill, pattern, digest)))
 
     def remove(self, skill: str, patterns: Collection[str] = ()) -> int:
-        """Removes the approvals of a skill, or only those with these patterns; returns their number."""
         with file_lock(self.file):
             before = self.all
             kept = tuple(each for each in before if each.skill != skill or (patterns and each.pattern not in patterns))
