@@ -139,7 +139,8 @@ def _rules() -> str:
 
 
 def _errors() -> str:
-    classes = [value for name in errors.__all__ if isinstance(value := getattr(errors, name), type)]
+    values = (getattr(errors, name) for name in errors.__all__)
+    classes = [value for value in values if isinstance(value, type) and issubclass(value, MetierError)]
     rows = (
         (f"`{each.code}`", str(each.exit_status), f"`{each.__name__}`", _MEANINGS[each.code])
         for each in sorted(classes, key=lambda each: (each is not MetierError, each.exit_status, each.code))
