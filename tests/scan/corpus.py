@@ -4,7 +4,8 @@
 including those that pass. `honest.jsonl` has skills that do for good reasons what attacks do. A third of the attacks and all of
 the honest skills were written by authors who had not seen the rules. `injections.jsonl` has one harmful instruction among
 honest ones, each beside an honest twin: the rules of effects were written with the first half (`dev`) in view; the second
-(`held`) was written before them and only counted.
+(`held`) was written before them and only counted. `seen` and `unseen` are the halves of a later set, which also has fake
+prerequisites, thefts and ten languages, and honest sentences in the same words; `unseen` was counted and not read.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _attacks() -> list[Attack]:
 SHAPES = _shapes()
 ATTACKS = _attacks()
 INJECTIONS = [json.loads(line) for line in (FOLDER / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
-"""`half`, `kind`, `label` and `files`."""
+"""`half`, `kind`, `label` and `files`; the later set also says of what `set` it is."""
 HONEST = [json.loads(line) for line in (FOLDER / "honest.jsonl").read_text(encoding="utf-8").splitlines()]
 """Skills that do for good reasons what attacks do: `why` and `files`."""
 

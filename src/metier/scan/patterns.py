@@ -101,11 +101,13 @@ class Deeds:
 
     def find(self, words: str, stems: frozenset[str], *, is_plain: bool = False) -> dict[str, list[re.Match[str]]]:
         """Returns the matches of each section. With `is_plain`, expressions that start with no Latin letter are left out."""
-        wanted = {} if is_plain else dict.fromkeys(self.rest)
-        for stem in stems & self.by_stem.keys():
-            wanted.update(dict.fromkeys(self.by_stem[stem]))
         found: dict[str, list[re.Match[str]]] = {}
-        for name, expression in wanted:
+        for stem in stems & self.by_stem.keys():
+            for name, expression in self.by_stem[stem]:
+                match = expression.search(words)
+                if match is not None:
+                    found.setdefault(name, []).append(match)
+        for name, expression in () if is_plain else self.rest:
             match = expression.search(words)
             if match is not None:
                 found.setdefault(name, []).append(match)

@@ -169,10 +169,24 @@ def _walk(tree: ast.AST, children: dict[ast.AST, list[ast.AST]]) -> Iterator[tup
         node, scope = waiting.pop()
         yield node, scope
         inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else scope
-        below = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+        below = _children(node)
         if below:
             children[node] = below
             waiting.extend((child, inner) for child in below)
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """Returns the nodes below, like ast.iter_child_nodes, without the contexts of names."""
+    below: list[ast.AST] = []
+    for name in node._fields:
+        if name == "ctx":
+            continue
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            below.append(value)
+        elif isinstance(value, list):
+            below += [one for one in value if isinstance(one, ast.AST)]
+    return below
 
 
 def _prepare(module: PythonModule, nodes: list[tuple[ast.AST, str]]) -> None:

@@ -62,7 +62,15 @@ _READS = words(
 )
 
 
+_STEPS = frozenset((
+    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Return,
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.Call,
+))  # fmt: skip
+
+
 def note_step(node: ast.AST, scope: str, module: PythonModule) -> None:
+    if type(node) not in _STEPS:
+        return
     if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if node.value is not None:
