@@ -201,6 +201,12 @@ def an_invitation(stage: Stage) -> dict[str, Any]:
     return {"code": page.partition("/invite/")[2][:43], "data": {"name": f"guest-{stage.number}"}}
 
 
+def an_open_invitation(stage: Stage) -> dict[str, Any]:
+    an_invitation(stage)
+    number = stage.admin("GET", "/invitations").json()["invitations"][-1]["id"]
+    return {"id": number, "data": {"invitation": number}}
+
+
 def a_waiting_device(stage: Stage) -> dict[str, Any]:
     codes = stage.here.post("/device/code").json()
     return {"data": {"user_code": codes["user_code"], "action": "approve", "scope:read:acme": "1"}, "codes": codes}
@@ -304,6 +310,9 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("POST", "/logout"): (OPEN, sends()),
     ("POST", "/admin/invite"): (ADMIN, sends(data={"scopes": "read", "days": "7"})),
     ("POST", "/invite/{code}"): (OPEN, an_invitation),
+    ("POST", "/admin/withdraw"): (ADMIN, an_open_invitation),
+    ("DELETE", "/invitations/{id}"): (ADMIN, an_open_invitation),
+    ("PUT", "/users/{name}"): (ADMIN, lambda stage: {"name": a_user(stage)["data"]["name"], "json": {"disabled": True}}),
     ("POST", "/device"): (TOKENS, a_waiting_device),
     ("POST", "/device/code"): (OPEN, sends(data={"client_id": "metier"})),
     ("POST", "/device/token"): (OPEN, an_approved_device),

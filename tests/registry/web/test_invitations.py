@@ -79,3 +79,29 @@ def test_a_link_is_in_no_log_and_on_no_disk(here: Site, tmp_path: Path) -> None:
     assert redacted_path(link) == "/invite/***" and redacted_path("/t/x/skills") == "/t/***/skills"
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or link.rpartition("/")[2].encode() not in file.read_bytes()
+
+
+def test_an_open_invitation_is_listed_without_its_link_and_withdrawn(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        made = here.post("/admin/invite", token=here.admin, data={"scopes": "read", "days": "7", "note": "for Bo"}).text
+        code = made.partition("/invite/")[2][:43]
+        answer = here.get("/invitations", token=here.admin)
+        (row,) = answer.json()["invitations"]
+        assert (row["scopes"], row["note"], row["expires"]) == (["read"], "for Bo", "2026-01-08T00:00:00Z")
+        assert code not in answer.text
+        assert "for Bo" in here.get("/admin", token=here.admin).text
+        assert here.send("DELETE", f"/invitations/{row['id']}", token=here.admin).status_code == 200
+        assert here.get(f"/invite/{code}").status_code == 404
+        assert here.send("DELETE", f"/invitations/{row['id']}", token=here.admin).status_code == 404
+
+
+def test_users_are_listed_and_disabled_by_the_api(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        made = here.post("/admin/invite", token=here.admin, data={"scopes": "read", "days": "7"}).text
+        code = made.partition("/invite/")[2][:43]
+        here.post(f"/invite/{code}", data={"name": "bo"}, headers={"origin": "http://registry.test"})
+        (row,) = here.get("/users", token=here.admin).json()["users"]
+        assert (row["name"], row["scopes"], row["disabled"]) == ("bo", ["read"], None)
+        assert here.send("PUT", "/users/bo", token=here.admin, json={"disabled": True}).json() == {"revoked": 1}
+        assert here.get("/users", token=here.admin).json()["users"][0]["disabled"] == "2026-01-01T00:00:00Z"
+        assert here.get("/users").status_code == 401

@@ -46,6 +46,17 @@ class Invitations:
         await self._store.add_invitation(hash_secret(text), invitation, creator=creator, event=event)
         return text
 
+    async def list(self, caller: Caller, *, now: Millis) -> list[Invitation]:
+        """Returns the open invitations, without their links."""
+        caller.require(caller.is_admin, "list invitations", scope="admin")
+        return await self._store.invitations(now=now)
+
+    async def withdraw(self, caller: Caller, invitation: str, *, now: Millis) -> None:
+        caller.require(caller.is_admin, "withdraw invitations", scope="admin")
+        event = caller.event(now, "invite-withdraw", "invitation", invitation[:40])
+        if not await self._store.withdraw_invitation(invitation, event=event):
+            raise NotFoundError(f"no open invitation {invitation[:40]!r}", hint="see the list of invitations")
+
     async def find(self, text: str, *, now: Millis) -> Invitation:
         found = await self._store.invitation(hash_secret(text), now=now) if _TEXT.fullmatch(text) else None
         if found is None:

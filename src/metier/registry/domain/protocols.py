@@ -292,6 +292,12 @@ class InvitationStore(Protocol):
 
     async def end_invitation(self, hashed: str) -> bool: ...
 
+    async def invitations(self, *, now: Millis) -> list[Invitation]:
+        """Returns the invitations that can be accepted, the first to expire first."""
+
+    async def withdraw_invitation(self, invitation: str, *, event: AuditEvent) -> bool:
+        """Deletes an invitation by its id. Returns False if there is none."""
+
 
 class TrustedPublisherStore(Protocol):
     """The jobs that may publish."""

@@ -29,9 +29,9 @@ __all__ = [
 ]  # fmt: skip
 
 RESERVED = frozenset("""
-    account admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new
-    openapi owner owners publish quarantine readyz registry reports review reviews robots-txt search security settings
-    skill skills static t tokens trending v2 well-known
+    account admin agents anonymous api audit docs favicon-ico healthz index invitations login logout metier metrics
+    namespaces new openapi owner owners publish quarantine readyz registry reports review reviews robots-txt search
+    security settings skill skills static t tokens trending users v2 well-known
 """.split())  # noqa: SIM905  # fmt: skip
 """Names of pages, which cannot be namespaces."""
 _POPULAR = 100

@@ -280,6 +280,8 @@ class Invitation(Struct, frozen=True, kw_only=True):
     scopes: tuple[str, ...]
     note: str
     expires: Millis
+    id: str = ""
+    """The first characters of its hash, to withdraw it."""
 
 
 class TrustedPublisher(Struct, frozen=True):

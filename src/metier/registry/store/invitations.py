@@ -9,6 +9,9 @@ from .packages import add_event
 
 __all__ = ["InvitationRows"]
 
+ID_LENGTH = 16
+_MOST = 500
+
 
 class InvitationRows:
     engine: Engine
@@ -29,6 +32,26 @@ class InvitationRows:
             (hashed, now),
         )
         return Invitation(scopes=tuple(rows[0][0].split()), note=rows[0][1], expires=rows[0][2]) if rows else None
+
+    async def invitations(self, *, now: Millis) -> list[Invitation]:
+        rows = await self.engine.rows(
+            "select i.scopes, i.note, i.expires, i.hashed from invitation i left join token t on t.id = i.creator"
+            " where i.expires > ? and t.revoked is null order by i.expires, i.hashed limit ?",
+            (now, _MOST),
+        )
+        return [
+            Invitation(scopes=tuple(scopes.split()), note=note, expires=expires, id=hashed[:ID_LENGTH])
+            for scopes, note, expires, hashed in rows
+        ]
+
+    async def withdraw_invitation(self, invitation: str, *, event: AuditEvent) -> bool:
+        async with self.engine.transaction() as transaction:
+            gone = await transaction.rows(
+                f"delete from invitation where substr(hashed, 1, {ID_LENGTH}) = ? returning hashed", (invitation,)
+            )
+            if gone:
+                await add_event(transaction, event)
+        return bool(gone)
 
     async def end_invitation(self, hashed: str) -> bool:
         async with self.engine.transaction() as transaction:

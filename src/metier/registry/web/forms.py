@@ -230,7 +230,7 @@ async def revoke_token(request: RegistryRequest) -> ASGIApp:
 
 
 async def admin(request: RegistryRequest, *, invitation: str = "") -> HttpResponse:
-    moderation = request.registry.moderation
+    moderation, invitations = request.registry.moderation, request.registry.invitations
     events = await moderation.audit(request.caller, before=_number(request, "before"))
     # Separate lists, so that reports without a token do not bury the others.
     reports = await moderation.reports(request.caller, before=_number(request, "reports"), anonymous=False)
@@ -239,7 +239,8 @@ async def admin(request: RegistryRequest, *, invitation: str = "") -> HttpRespon
     users = await request.registry.users.list(request.caller, after=request.query_params.get("users", ""))
     return render_page(
         request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined, users=users,
-        invitation=invitation, versions=await moderation.quarantined_versions(request.caller),
+        invitation=invitation, invitations=await invitations.list(request.caller, now=request.registry.clock()),
+        versions=await moderation.quarantined_versions(request.caller),
         older=events[-1][0] if len(events) >= _PAGE else None, page=_PAGE,
     )  # fmt: skip
 

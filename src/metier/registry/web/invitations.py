@@ -12,9 +12,9 @@ from metier.registry.server.routing import RegistryRequest
 from metier.registry.server.uploads import read_form
 
 from . import forms
-from .templates import render_page, with_status
+from .templates import redirect, render_page, with_status
 
-__all__ = ["accept", "invitation_form", "invite"]
+__all__ = ["accept", "invitation_form", "invite", "withdraw"]
 
 
 async def invite(request: RegistryRequest) -> ASGIApp:
@@ -29,6 +29,12 @@ async def invite(request: RegistryRequest) -> ASGIApp:
     )  # fmt: skip
     # No redirect: only this response contains the link.
     return await forms.admin(request, invitation=f"{request.base}/invite/{text}")
+
+
+async def withdraw(request: RegistryRequest) -> ASGIApp:
+    form = await read_form(request)
+    await request.registry.invitations.withdraw(request.caller, form.get("invitation", ""), now=request.registry.clock())
+    return redirect("/admin")
 
 
 async def invitation_form(request: RegistryRequest) -> HttpResponse:

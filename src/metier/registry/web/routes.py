@@ -50,6 +50,7 @@ ROUTES = (
     _page("/invite/{code}", invitations.invitation_form),
     _form("/invite/{code}", invitations.accept),
     _form("/admin/invite", invitations.invite),
+    _form("/admin/withdraw", invitations.withdraw),
     _page("/device", forms.device_form),
     _form("/device", forms.decide_device),
     _page("/publish", forms.publish_form),
