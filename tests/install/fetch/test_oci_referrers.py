@@ -210,7 +210,7 @@ def test_a_sigstore_identity_signs_an_artefact(here: Referrers, tmp_path: Path) 
     signed = instance.sign(statement, identity="ada@acme.example", issuer="https://id.example")
     elsewhere = json.dumps({"subject": [{"digest": {"sha256": "0" * 64}}]}).encode()
     other = instance.sign(elsewhere, identity="ada@acme.example", issuer="https://id.example")
-    policy = {"identities": ("*@acme.example",), "issuer": "https://id.example", "trusted_root": root}
+    policy: dict[str, Any] = {"identities": ("*@acme.example",), "issuer": "https://id.example", "trusted_root": root}
     here.attach(b"{}", other, signed)
     (found,) = brought(f"oci://{here.host}/acme/notes:1.0.0", reaching(here.host, tmp_path, **policy)).skills
     assert found.signed_by == ("ada@acme.example (https://id.example)",)
