@@ -41,7 +41,7 @@ class AvailableSkill:
 class Recall(Protocol):
     """Finds candidates for a request outside the index, such as `metier.registry.RegistryRecall`."""
 
-    def __call__(self, words: str, limit: int) -> Sequence[AvailableSkill]:
+    def __call__(self, words: str, limit: int, /) -> Sequence[AvailableSkill]:
         """Returns skills with some of these words, at most `limit`. Raises MetierError if it cannot search."""
 
 
