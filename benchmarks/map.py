@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,13 +44,13 @@ def main() -> int:
     return 0 if ratio >= _TARGET else 1
 
 
-def _seconds(task: object, on: BulkMap) -> float:
+def _seconds(task: Callable[[int], int], on: BulkMap) -> float:
     started = time.perf_counter()
-    map_items(task, range(_ITEMS), on=on)  # type: ignore[arg-type]  # the function above
+    map_items(task, range(_ITEMS), on=on)
     return time.perf_counter() - started
 
 
-def _kill_a_node(task: object) -> None:
+def _kill_a_node(task: Callable[[int], int]) -> None:
     from bulk.ray_cluster import RayCluster
 
     with RayCluster() as cluster:
@@ -63,7 +64,7 @@ def _kill_a_node(task: object) -> None:
                 cluster.kill_node()
 
         started = time.perf_counter()
-        found = map_items(task, range(_ITEMS), on=RayMap(cluster.address), advance=advance)  # type: ignore[arg-type]
+        found = map_items(task, range(_ITEMS), on=RayMap(cluster.address), advance=advance)
         lost = sum(result != work(number) for number, result in enumerate(found))
         print(f"ray: {len(found)} results in order, {lost} lost, {time.perf_counter() - started:.1f} s")
 
