@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,12 @@ _JUDGE_HINT = "`metier skill scan NAME --judge [--model NAME]`; see docs/scan.md
 @click.option("--run", "runs", is_flag=True, help="Also run it in the sandbox, without network, and report what it does.")
 @click.option("--judge", is_flag=True, help="Ask a model too; it can only add findings.")
 @click.option("--model", metavar="NAME", help="With --judge: use this model instead of the one in your settings.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Scan in this many processes.")
+@click.option("--on", "where", metavar="ADDRESS", help="Scan on a Ray cluster: ray://HOST:10001 or HOST:6379.")
+@click.option("--journal", "journal_file", metavar="FILE", help="Keep results so far here, and skip what it has.")
 def scan(
     app: App, *, targets: tuple[str, ...], installed: bool, form: str, fail_on: str, waiver_file: str | None, offline: bool,
-    runs: bool, judge: bool, model: str | None,
+    runs: bool, judge: bool, model: str | None, jobs: int | None, where: str | None, journal_file: str | None,
 ) -> Result:  # fmt: skip
     """Scan skills for security problems, with a verdict: pass, review or block.
 
@@ -70,16 +74,18 @@ def scan(
     files always give the same result. With --run each script and code block also runs in the sandbox, in a made-up home and
     on a network that leads nowhere; this needs isolation level namespace. Exits with 1 when a verdict reaches --fail-on.
     Without a target it scans the current folder. With --judge the skill's text is sent to a model, and its findings are
-    marked as the model's.
+    marked as the model's. With --jobs, --on or --journal local skills are scanned in several processes or on a Ray cluster, and
+    an interrupted scan can be resumed.
     """
     if model and not judge:
         raise UsageError("--model needs --judge", hint=_JUDGE_HINT)
     if judge and offline:
         raise UsageError("--judge needs a model and cannot be used with --offline", hint=_JUDGE_HINT)
     waivers, advisories = _waivers(app, waiver_file), _advisories(app)
-    found = _scan_installed(app) if installed else []
+    scan_local = _bulk_scanner(app, jobs, where, journal_file)
+    found = scan_local(list(dict.fromkeys(entry.folder for entry in app.catalog.entries))) if installed else []
     if targets or not installed:
-        found += [skill for target in targets or (".",) for skill in _scan_target(app, target, offline=offline)]
+        found += [skill for target in targets or (".",) for skill in _scan_target(app, target, scan_local, offline=offline)]
     skills = list({skill.where: skill for skill in found}.values())
     notes: tuple[str, ...] = ()
     if judge:
@@ -107,14 +113,35 @@ def scan(
     )
 
 
-def _scan_installed(app: App) -> list[ScannedSkill]:
-    return [scan_folder(folder) for folder in dict.fromkeys(entry.folder for entry in app.catalog.entries)]
+def _bulk_scanner(
+    app: App, jobs: int | None, where: str | None, journal_file: str | None
+) -> Callable[[list[str]], list[ScannedSkill]]:
+    if jobs is None and where is None and journal_file is None:
+        return lambda folders: [scan_folder(folder) for folder in folders]
+    # Imported here: a plain scan needs none of it.
+    from metier import __version__
+    from metier.bulk import Journal, open_map
+    from metier.cli.core.progress import progress
+    from metier.install import scan_folders
+
+    on = open_map(where or "local", jobs=jobs)
+
+    def scan_all(folders: list[str]) -> list[ScannedSkill]:
+        with contextlib.ExitStack() as stack:
+            advance = stack.enter_context(progress("scanning", len(folders)))
+            file = os.path.join(app.folder, os.path.expanduser(journal_file)) if journal_file else None
+            journal = stack.enter_context(Journal(file, ScanReport, version=__version__)) if file else None
+            return scan_folders(folders, on=on, journal=journal, advance=advance)
+
+    return scan_all
 
 
-def _scan_target(app: App, target: str, *, offline: bool) -> Sequence[ScannedSkill]:
+def _scan_target(
+    app: App, target: str, scan_local: Callable[[list[str]], list[ScannedSkill]], *, offline: bool
+) -> Sequence[ScannedSkill]:
     """Scans a local skill in place; fetches any other ref."""
     try:
-        return [scan_folder(folder) for folder in folders_named(app, [target])]
+        return scan_local(list(folders_named(app, [target])))
     except NotFoundError as missing:
         # Imported here: refs and their access are not needed for a local skill.
         from metier.install import LocalName, LocalPath, parse_source_ref

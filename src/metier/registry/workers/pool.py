@@ -7,34 +7,24 @@ only a process can be ended when the input turns out to be more expensive than i
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import logging
-import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from metier.bulk import WorkerProcess
 from metier.errors import MetierError, UnavailableError
 from metier.values import dataclass
-
-from .process import FRAME
 
 __all__ = ["WorkBudgetError", "WorkerPool", "Workers"]
 
 T = TypeVar("T")
 _log = logging.getLogger("metier.registry")
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from metier.registry.workers.process import main; main({memory})"
-)
 _BUDGET_SIGNALS = (-signal.SIGPROF, -signal.SIGALRM, -signal.SIGKILL)
 _MEMORY_BYTES = 512 * 1024 * 1024
-_END_SECONDS = 1.0
 
 
 class WorkBudgetError(MetierError):
@@ -53,8 +43,8 @@ class WorkerPool:
         self._jobs = 0
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="registry-worker")
         self._lock = threading.Lock()
-        self._idle: list[_Worker] = []
-        self._all: set[_Worker] = set()
+        self._idle: list[WorkerProcess] = []
+        self._all: set[WorkerProcess] = set()
 
     async def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:  # Any: depends on the function
         """Calls a function of a module in a worker. Raises WorkBudgetError if it takes too long, and its MetierError."""
@@ -83,7 +73,7 @@ class WorkerPool:
         with self._lock:
             worker = self._idle.pop() if self._idle else None
         if worker is None:
-            worker = _Worker(self._memory)
+            worker = WorkerProcess(self._memory)
             with self._lock:
                 self._all.add(worker)
         kind, value, is_large = worker.ask(job)
@@ -124,46 +114,3 @@ def _unpack(kind: str, value: Any) -> Any:  # Any: depends on the function
         )
     _log.error("a worker process failed: %s", value)
     raise MetierError("internal error", hint="it was logged; try again, or tell the administrator")
-
-
-class _Worker:
-    def __init__(self, memory: int) -> None:
-        path = json.dumps([os.path.abspath(each) for each in sys.path])
-        # A session of its own: Ctrl-C ends the server, which ends its workers.
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START.format(memory=memory), path],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-
-    def ask(self, job: bytes) -> tuple[str, Any, bool]:  # Any: depends on the job
-        """Returns the kind of answer, its value, and whether the process has grown too large to be kept."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise AssertionError("both are pipes")
-        try:
-            stdin.write(FRAME.pack(len(job)))
-            stdin.write(job)
-            stdin.flush()
-            head = stdout.read(FRAME.size)
-            answer = stdout.read(FRAME.unpack(head)[0]) if len(head) == FRAME.size else b""
-            if answer:
-                found: tuple[str, Any, bool] = pickle.loads(answer)  # noqa: S301  (from our own process)
-                return found
-        except OSError:
-            _log.debug("a worker process ended before its job")
-        self.end()
-        return "ended", self._process.returncode, False
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def end(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        try:
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
