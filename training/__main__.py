@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from metier.selection.confidence import confidence, log_size_excess, rank_featur
 from metier.selection.confidence import fit as fit_of
 from metier.selection.container import pack
 from metier.selection.ranker import order_scores
-from metier.selection.trained_data import TRAINED_FORMAT, TrainedData
+from metier.selection.trained_data import TRAINED_FORMAT, TrainedData, parse_trained_data
 from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
 from training.labels import SELECTION_FILES, Labelled, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
 from training.networks import NOT_ASKED, fit_threshold, orders, shifted
@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=HERE / "work", help="folder for intermediate results")
     parser.add_argument("--out", type=Path, default=SHIPPED)
     parser.add_argument("--folds", type=Path, default=SHIPPED_FOLDS)
+    parser.add_argument("--networks", action="store_true", help="keep the shipped word vectors, and fit the networks only")
     parser.add_argument("--check", action="store_true", help="write to the work folder and compare with the shipped files")
     options = parser.parse_args()
     options.data = data_folder(options.data)
@@ -49,10 +50,13 @@ def main() -> None:
     begin = time.time()
     options.work.mkdir(parents=True, exist_ok=True)
     skills, queries = read_corpus(options.data), read_queries(options.data)
-    vectors = options.work / "vectors.npz"
-    if not vectors.exists():
-        make_vectors(skills, vectors)
-    trained = trained_from(vectors)
+    if options.networks:
+        trained = replace(parse_trained_data(SHIPPED.read_bytes()), networks={})
+    else:
+        vectors = options.work / "vectors.npz"
+        if not vectors.exists():
+            make_vectors(skills, vectors)
+        trained = trained_from(vectors)
     asked = [*queries, *read_negatives(options.data), *unrelated(sorted({one.home for one in queries}))]
     material = Material(skills, asked, trained)
     print(f"{len(material.wordings)} requests read, {time.time() - begin:.0f} s", flush=True)

@@ -169,3 +169,14 @@ def test_missing_data_is_named_with_the_way_to_pass_it(tmp_path: Path, monkeypat
     for name in SELECTION_FILES:
         (tmp_path / name).write_text("")
     assert data_folder(None) == data_folder(tmp_path) == tmp_path
+
+
+def test_parts_of_one_library_do_not_share_what_was_read_of_them() -> None:
+    skills = [Plain(f"me#{n}", f"name-{n}", "says something") for n in range(50)]
+    asked = [Labelled(f"say something {n}", (f"me#{n}",), "me", "task") for n in (7, 8)]
+    libraries = Libraries(skills, load_trained_data())
+    for one in asked:
+        own, library = libraries.some(one, 10)
+        there = {own[row].id for row in library.whole(load_trained_data()).rows}
+        assert one.skills[0] in there
+        assert len(there) == library.live_count

@@ -58,7 +58,7 @@ class SkillIndex:
     alive: Array
     """Mask of the live rows, over all segments."""
     live_count: int
-    _whole: list[tuple[TrainedData, CandidateTexts]] = field(default_factory=list, repr=False, compare=False)
+    _whole: list[tuple[TrainedData, CandidateTexts]] = field(init=False, default_factory=list, repr=False, compare=False)
 
     def whole(self, trained: TrainedData) -> CandidateTexts:
         """Returns all live rows, read once. For small libraries."""
