@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bulk import tasks
-from metier.bulk import BulkMap, ItemFailure, Journal, LocalMap, map_items, open_map
+from metier.bulk import BulkMap, ItemFailure, LocalMap, ResultJournal, map_items, open_map
 from metier.errors import ConfigError, ConflictError, UsageError
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ class _Suite:
 
     def test_results_so_far_are_kept_and_not_computed_again(self, on: BulkMap, tmp_path: Path) -> None:
         file = tmp_path / "journal.jsonl"
-        with Journal(file, int) as journal:
+        with ResultJournal(file, int) as journal:
             assert map_items(tasks.die, range(3), on=on, journal=journal)[::2] == [0, 2]
         with open(file, "ab") as stream:
             stream.write(b'{"key": "half wri')
-        with Journal(file, int) as journal:
+        with ResultJournal(file, int) as journal:
             assert len(journal) == 2
             steps: list[int] = []
             map_items(tasks.die, range(4), on=on, journal=journal, advance=steps.append)
@@ -96,9 +96,9 @@ class TestRayMap(_Suite):
 
 
 def test_a_journal_belongs_to_one_process_and_one_function(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j", int) as journal, Journal(tmp_path / "k", int, version="2") as newer:
+    with ResultJournal(tmp_path / "j", int) as journal, ResultJournal(tmp_path / "k", int, version="2") as newer:
         with pytest.raises(ConflictError, match="in use by another process"):
-            Journal(tmp_path / "j", int)
+            ResultJournal(tmp_path / "j", int)
         assert journal.key(tasks.square, 3) != journal.key(tasks.die, 3)
         assert journal.key(tasks.square, 3) != newer.key(tasks.square, 3)
 
@@ -107,7 +107,7 @@ def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "letter.txt"
     file.write_text("Dear Ada,\nhello")
     with pytest.raises(ConfigError, match="not a journal") as found:
-        Journal(file, int)
+        ResultJournal(file, int)
     assert found.value.line == 1
     assert file.read_text() == "Dear Ada,\nhello"
 

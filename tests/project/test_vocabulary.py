@@ -39,7 +39,7 @@ SMALL_GROUPS = {
 }  # fmt: skip
 
 # (c), (d) Words in texts that are no command, option or variable of ours.
-FOREIGN_OPTIONS = {"--allow-file"}
+FOREIGN_OPTIONS = {"--allow-file", "--head"}
 FOREIGN_VARIABLES: set[str] = set()
 
 # (e) Modules that end in -ing and are nouns, and identifiers that are metaphors.

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from metier.errors import UsageError
 from metier.values import dataclass
 
-from .journal import Journal
+from .journal import ResultJournal
 
 __all__ = ["BulkMap", "ItemFailure", "map_items", "open_map"]
 
@@ -38,7 +38,7 @@ class BulkMap(Protocol):
 
 
 def map_items(
-    function: Callable[[T], R], items: Sequence[T], *, on: BulkMap, journal: Journal | None = None,
+    function: Callable[[T], R], items: Sequence[T], *, on: BulkMap, journal: ResultJournal | None = None,
     advance: Callable[[int], object] = lambda _: None,
 ) -> list[R | ItemFailure]:  # fmt: skip
     """Returns the results in the order of the items. What the journal has is not done again; failures are not kept in it."""

@@ -17,10 +17,10 @@ import msgspec
 
 from metier.errors import ConfigError, ConflictError, UnavailableError
 
-__all__ = ["Journal"]
+__all__ = ["ResultJournal"]
 
 
-class Journal:
+class ResultJournal:
     def __init__(self, file: str | os.PathLike[str], result: type, *, version: str = "") -> None:
         """Opens or creates the file. Raises ConflictError if another process uses it."""
         self.file = os.fspath(file)

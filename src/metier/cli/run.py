@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,9 @@ from .core.result import Result
 from .core.terminal import one_line, strip_control_chars
 from .core.workspace import WorkspaceOptions, finish_workspace, open_workspace, workspace_options
 from .skill.select import request_text
+
+if TYPE_CHECKING:
+    from .chat.view import View
 
 __all__ = ["failure", "run"]
 
@@ -83,10 +86,13 @@ def run(
 def _answer(conversation: Conversation, text: str, skills: Sequence[str]) -> Result:
     record = TurnRecord(text)
     live = sys.stdout.isatty() and not click.get_current_context().params["as_json"]
-    listeners: list[Listener] = [record]
-    if live:
-        listeners.append(_live_view(conversation))
-    asyncio.run(_run_turn(conversation, text, skills, listeners))
+    view = _live_view(conversation) if live else None
+    try:
+        asyncio.run(_run_turn(conversation, text, skills, [record, view] if view else [record]))
+    finally:
+        if view:
+            # An error in the turn leaves its spinner.
+            view.pause()
     return _result(conversation, record, live=live)
 
 
@@ -121,7 +127,7 @@ async def _run_turn(conversation: Conversation, text: str, skills: Sequence[str]
         await conversation.close()
 
 
-def _live_view(conversation: Conversation) -> Listener:
+def _live_view(conversation: Conversation) -> View:
     from .chat.repl import approval_prompt
     from .chat.view import View
 

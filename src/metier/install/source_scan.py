@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from metier.archive import ArchiveFormat, pack, unpack
-from metier.bulk import BulkMap, ItemFailure, Journal, map_items
+from metier.bulk import BulkMap, ItemFailure, ResultJournal, map_items
 from metier.errors import UnavailableError, plural
 from metier.scan import ScanReport, scan
 from metier.sources import DiskFiles
@@ -42,8 +42,12 @@ def scan_folder(folder: str) -> ScannedSkill:
 
 
 def scan_folders(
-    folders: Sequence[str], *, on: BulkMap, journal: Journal | None = None, advance: Callable[[int], object] = lambda _: None
-) -> list[ScannedSkill]:
+    folders: Sequence[str],
+    *,
+    on: BulkMap,
+    journal: ResultJournal | None = None,
+    advance: Callable[[int], object] = lambda _: None,
+) -> list[ScannedSkill]:  # fmt: skip
     """Scans many skills in processes of this machine or on a cluster. UnavailableError names those that failed."""
     disk = [DiskFiles(folder) for folder in folders]
     names = [os.path.basename(folder) for folder in folders]

@@ -455,7 +455,7 @@ def test_the_cache_reports_its_size_and_is_cleaned(shell: Shell) -> None:
     ("words", "code", "part"),
     [
         (("no-such-skill",), 3, "no skill is named"),
-        (("what:ever",), 3, "unknown source 'what'; known: github, gitlab, r9s"),
+        (("what:ever",), 3, "unknown source 'what'; known: clawhub, github, gitlab, r9s"),
         (("x", "--project", "--user"), 2, "cannot be combined"),
         (("--target", "emacs", "./x"), 3, ""),
     ],

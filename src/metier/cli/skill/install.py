@@ -77,7 +77,7 @@ def install(app: App, *, refs: tuple[str, ...], project: bool, user: bool, liste
 
     \b
     name, name@version, ./folder, file.zip, file.tar.gz, file.skill
-    r9s:name[@version or range]
+    r9s:name[@version or range], clawhub:[@owner/]name[@version or range]
     owner/repo[@skill], owner/repo/path[#ref]
     github:owner/repo[/path][@ref], gitlab:group/repo[//path][@ref]
     https://github.com/owner/repo/tree/branch/path

@@ -120,7 +120,7 @@ def _bulk_scanner(
         return lambda folders: [scan_folder(folder) for folder in folders]
     # Imported here: a plain scan needs none of it.
     from metier import __version__
-    from metier.bulk import Journal, open_map
+    from metier.bulk import ResultJournal, open_map
     from metier.cli.core.progress import progress
     from metier.install import scan_folders
 
@@ -130,7 +130,7 @@ def _bulk_scanner(
         with contextlib.ExitStack() as stack:
             advance = stack.enter_context(progress("scanning", len(folders)))
             file = os.path.join(app.folder, os.path.expanduser(journal_file)) if journal_file else None
-            journal = stack.enter_context(Journal(file, ScanReport, version=__version__)) if file else None
+            journal = stack.enter_context(ResultJournal(file, ScanReport, version=__version__)) if file else None
             return scan_folders(folders, on=on, journal=journal, advance=advance)
 
     return scan_all
