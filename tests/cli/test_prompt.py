@@ -70,3 +70,16 @@ def test_the_list_shows_the_brief_description_in_about_fifteen_tokens_a_skill(sh
     out = shell("prompt", "--preset", "triggers", "what can you do?").out
     assert "- pdf: Edit PDF files\n" in out
     assert all(len(line) <= 70 for line in out.splitlines())
+
+
+def test_an_agent_is_shown_the_skills_that_are_linked_for_it(shell: Shell) -> None:
+    for name, root in (("charts", shell.home / ".agents/skills"), ("secret", shell.home / "elsewhere")):
+        shell.skill(name, root=root, description=f"Draws {name}. Use when the user wants {name}.")
+    links, project = shell.home / ".claude/skills", shell.project / ".claude/skills"
+    for folder in (links, project):
+        folder.mkdir(parents=True)
+    (links / "charts").symlink_to("../../.agents/skills/charts")
+    (project / "secret").symlink_to(shell.home / "elsewhere/secret")
+    shown = shell("prompt", "--as", "claude-code").out
+    assert "charts" in shown
+    assert "secret" not in shown, "a link of a project that leads out of it"

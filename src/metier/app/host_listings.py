@@ -77,7 +77,10 @@ class HostListings:
         roots = [os.path.realpath(folder.root) for folder in folders]
 
         def root_of(entry: Entry) -> str:
-            return max((root for root in roots if entry.folder.startswith(f"{root}/")), key=len, default="")
+            # A skill that is reached by a link is a root of its own; its folder of skills is the one that it lies in.
+            holder = os.path.dirname(entry.folder)
+            above = (holder if root == entry.folder else root for root in roots if f"{entry.folder}/".startswith(f"{root}/"))
+            return max(above, key=len, default="")
 
         return [(entry, root_of(entry)) for entry in catalog.entries if entry.state is not State.SKIPPED]
 

@@ -29,11 +29,31 @@ def visible_folders(host: str, folder: str, *, home: str, environment: Mapping[s
     hook = PROMPT_HOOKS[host]
     users = [expand_folder(path, home, environment, moved=HOSTS[host]) for path in hook.user_folders]
     chain = project_chain(folder) if folder else ()
-    projects = [os.path.join(place, path) for place in chain for path in hook.project_folders]
+    roots = [(Source.USER, root, "") for root in users]
+    roots += [(Source.PROJECT, os.path.join(place, path), place) for place in chain for path in hook.project_folders]
+    real = {os.path.realpath(root) for _, root, _ in roots}
     seen: dict[str, SourceFolder] = {}
-    for source, root in [*((Source.USER, root) for root in users), *((Source.PROJECT, root) for root in projects)]:
+    for source, root, place in roots:
         seen.setdefault(os.path.realpath(root), SourceFolder(source, root))
+        for target in _linked_skills(root, place):
+            if not any(target == each or target.startswith(f"{each}/") for each in real):
+                seen.setdefault(target, SourceFolder(source, target))
     return tuple(seen.values())
+
+
+def _linked_skills(root: str, place: str) -> list[str]:
+    """Returns the skills that a folder links to, which is how `metier skill install` gives them to an agent.
+
+    Links of a project count only if they stay in the project's folder `place`.
+    """
+    try:
+        with os.scandir(root) as children:
+            links = sorted(child.path for child in children if child.is_symlink())
+    except OSError:
+        return []
+    inside = f"{os.path.realpath(place)}/" if place else "/"
+    targets = map(os.path.realpath, links)
+    return [target for target in targets if target.startswith(inside) and os.path.isfile(os.path.join(target, "SKILL.md"))]
 
 
 def library_state(folders: Iterable[SourceFolder], settings_files: Iterable[str]) -> LibraryState:
