@@ -49,6 +49,12 @@ def test_a_wheel_with_a_foreign_file_is_refused(built: tuple[Path, Path], tmp_pa
     assert list(release.problems_of_wheel(wheel)) == [f"{wheel.name} has {name}"]
 
 
+def test_the_page_about_setting_up_names_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs/setup.md").read_text(encoding="utf-8")
+    assert [name for name in project["optional-dependencies"] if f"`{name}`" not in page] == []
+
+
 def test_an_installed_wheel_answers(built: tuple[Path, Path], tmp_path: Path) -> None:
     """The wheel is put first on the path: no dependency is installed again."""
     with zipfile.ZipFile(built[0]) as archive:
