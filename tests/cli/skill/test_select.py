@@ -97,3 +97,15 @@ def test_the_setting_makes_it_the_rule_and_the_option_the_exception(shell: Shell
     asked = ("skill", "select", "draw a chart of the data in sales.csv", "--explain")
     assert "sentence model" in shell(*asked).ok().out
     assert "sentence model" not in shell(*asked, "--words").ok().out
+
+
+@pytest.mark.parametrize(
+    ("request_text", "names"),
+    [
+        ("plot sales.csv", ["data-analysis"]), ("plot the sales in sales.csv", ["data-analysis"]),
+        ("chart of sales.csv", ["data-analysis"]), ("review my PR", ["code-review"]), ("fix the bug in login.py", []),
+        ("fix the failing test", []), ("write a poem", []), ("draw lots", []), ("plot of the novel Emma", []),
+    ],
+)  # fmt: skip
+def test_short_requests_in_an_empty_home(shell: Shell, request_text: str, names: list[str]) -> None:
+    assert [each["name"] for each in shell("skill", "select", request_text, "--json").data["selected"]] == names
