@@ -86,7 +86,7 @@ class SkillUpdate:
     permissions: tuple[str, ...] = ()
     """New tools and scripts of the new version."""
     wider: Capabilities = field(default_factory=Capabilities)
-    """What the new version wants beyond the list of the installed one."""
+    """Capabilities of the new version beyond the list of the installed one."""
     edited: tuple[str, ...] = ()
     """Files that were edited after the installation."""
     merged: tuple[str, ...] = ()

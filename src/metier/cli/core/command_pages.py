@@ -1,4 +1,4 @@
-"""What the program knows about each of its commands, as values: for the manual pages and the reference on the site.
+"""The description of every command, as values: for the manual pages and the reference on the site.
 
 Everything comes from the table of commands, from click's declarations and from the examples, so that no text is written twice.
 """

@@ -43,7 +43,7 @@ class AuditedSkill:
 
     @property
     def unlisted(self) -> Capabilities:
-        """What its files do now beyond the list that it is held to."""
+        """Its present capabilities beyond the list that it is held to."""
         return self.scanned.report.capabilities.beyond(self.limit.listed) if self.limit else Capabilities()
 
     @property

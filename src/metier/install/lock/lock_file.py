@@ -88,7 +88,7 @@ class LockEntry:
     packages: tuple[LockedPackages, ...] = ()
     """The packages of its scripts, once they were prepared."""
     capabilities: Capabilities | None = None
-    """What the skill may do without a further question about the list; None in a lock of version 1, or without a scan."""
+    """The capabilities that need no further question about the list; None in a lock of version 1, or without a scan."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
