@@ -185,3 +185,11 @@ def test_a_list_that_became_empty_is_not_kept(shell: Shell) -> None:
 def test_tables_are_shown_without_python_in_them(shell: Shell) -> None:
     shell.write_config('[skills.sources.corp]\nurl = "https://corp.example"\nsigned = true\n')
     assert '{"corp": {"url": "https://corp.example", "signed": true}}' in shell("config", "show").ok().out
+
+
+def test_a_secret_is_never_printed(shell: Shell) -> None:
+    said = [shell("config", "set", "registry.oidc.client_secret", "hunter2").ok()]
+    said += [shell("config", *words) for words in (("show",), ("show", "--json"), ("get", "registry.oidc.client_secret"))]
+    assert not [ran for ran in said if "hunter2" in ran.out + ran.err]
+    assert "***" in said[-1].out
+    assert "hunter2" in shell.config.read_text()

@@ -32,7 +32,7 @@ def show(app: App, *, keys: tuple[str, ...]) -> Result:
         widest = max(len(value.key.name) for value in values)
         for value in values:
             name, origin = terminal.paint(value.key.name.ljust(widest), "bold"), terminal.paint(f"({value.origin})", "dim")
-            yield f"{name}  {_display(value.value)}  {origin}"
+            yield f"{name}  {_display(_visible(value))}  {origin}"
             limit = app.settings.system.get(value.key.name)
             if limit and value.key.held and limit.origin != value.origin:
                 yield f"{'':{widest}}  {_display(limit.value)}  {terminal.paint(f'(administrator: {limit.origin})', 'dim')}"
@@ -56,7 +56,7 @@ def get(app: App, *, key: str) -> Result:
     """Print one setting, or one value of a table: `metier config get skills.sources.work.url`."""
     known, below = find_key(key)
     setting = app.settings[known.name]
-    value = _inner(setting.value, below)
+    value = _inner(_visible(setting), below)
     if below and value is None:
         raise NotFoundError(f"{key} is not set", hint=f"metier config set {key} VALUE")
     data = {"key": key, **_row(setting), "value": _plain(value)}
@@ -117,7 +117,7 @@ def _file(app: App, *, project: bool) -> str:
 
 def _changed(app: App, key: SettingKey, below: tuple[str, ...], file: str) -> Result:
     now = App(environment=app.environment, folder=app.folder).settings[key.name]
-    name, value = ".".join((key.name, *below)), _inner(now.value, below)
+    name, value = ".".join((key.name, *below)), _inner(_visible(now), below)
     line = f"{name} is {_display(value)} ({now.origin})" if value is not None or not below else f"{name} is not set"
     notes = () if now.origin.startswith(file) or now.origin == "default" else (f"{now.origin} has the last word",)
     return Result(data={"key": name, **_row(now), "value": _plain(value), "file": file}, lines=lambda _: (line,), notes=notes)
@@ -139,7 +139,12 @@ def toml_lines(name: str, value: object) -> list[str]:
 
 
 def _row(value: Setting) -> dict[str, Any]:
-    return {"value": _plain(value.value), "origin": value.origin, "type": value.key.kind, "about": value.key.text}
+    return {"value": _plain(_visible(value)), "origin": value.origin, "type": value.key.kind, "about": value.key.text}
+
+
+def _visible(setting: Setting) -> Any:  # Any: as in the file
+    """Returns the value of a setting, or `***` for a secret."""
+    return "***" if setting.key.name.endswith("_secret") and setting.value else setting.value
 
 
 def _limit(app: App, value: Setting) -> dict[str, Any]:
