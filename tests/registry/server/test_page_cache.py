@@ -40,7 +40,8 @@ def test_a_kept_response_is_the_same_and_has_an_etag(shop: Site) -> None:
         assert again.headers["cache-control"] == "private, no-cache"
         same = shop.get(path, headers={"if-none-match": first.headers["etag"]})
         assert (same.status_code, same.content) == (304, b"")
-    assert len(shop.app.pages._kept) == len(PATHS)
+        # The others may be gone: PostgreSQL counts the commits of every database of the server.
+        assert path.partition("?")[0] in {key[1] for key in shop.app.pages._kept}
 
 
 @pytest.mark.parametrize(
