@@ -75,7 +75,7 @@ def resources() -> Iterator[tuple[str, str, str]]:
 
 
 def _holds(marker: str) -> bool:
-    """Whether a requirement is for macOS or Linux with this Python."""
+    """Returns True if a requirement is for macOS or Linux with this Python."""
     if re.search(r"(sys_platform == '(win32|emscripten)'|platform_system == 'Windows')", marker):
         return False
     found = re.search(r"python_full_version (<|>=) '(\d+)\.(\d+)", marker)

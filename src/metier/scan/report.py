@@ -72,7 +72,7 @@ class ScanReport:
     findings: tuple[Finding, ...] = ()
     """The most severe first, then in the order of files and lines."""
     capabilities: Capabilities = field(default_factory=Capabilities)
-    """What its files do, and what its manifest asks for. All are inferred; none is granted."""
+    """Read from its files and its manifest. All are inferred; none is granted."""
     used: Capabilities = field(default_factory=Capabilities)
     """Only what its files do."""
     files: int = 0

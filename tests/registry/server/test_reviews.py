@@ -59,7 +59,7 @@ def test_an_upload_waits_until_another_person_approves_it(here: Site) -> None:
     assert events[0]["details"].endswith(" fine")
 
 
-def test_nobody_approves_their_own_upload(here: Site) -> None:
+def test_publishers_cannot_approve_their_own_uploads(here: Site) -> None:
     _, bob = team(here)
     both = here.token("carol", "publish:acme", "review:acme")
     here.publish("pdf", "2.0.0", token=both, query="namespace=acme")
