@@ -201,6 +201,7 @@ def speed(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled]) 
         Target(what="building the index", value=found.build, limit=10, unit="s"),
         Target(what="opening a saved index", value=found.load, limit=30, unit="ms"),
         Target(what="memory of an opened index", value=found.memory, limit=150, unit="MB"),
+        Target(what="a saved index, for each skill", value=1000 * found.saved / len(skills), limit=3, unit="kB"),
     ]
     report.add_table("Speed", SPEED, rows)
     return selector, mean(worth)

@@ -3,9 +3,13 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from metier.selection import CorruptIndexError, Selector
+from metier.selection import CorruptIndexError, Selector, segment
+from metier.selection.index_document import read_skill
+from metier.selection.segment import build_segment, unpack_counts
+from metier.selection.tokenization import term_hash
 from metier.selection.trained_data import load_trained_data
 from metier.values import replace
 from selection.example_skills import EXAMPLES, Sample, sample
@@ -129,3 +133,22 @@ def test_ids_in_any_script_survive() -> None:
     skill = Sample("出版社#名前", "名前", "日本語の説明")
     opened = Selector.from_buffer(Selector([skill]).index_bytes(), [skill])
     assert opened.select("日本語の説明", limit=1).selected[0].id == skill.id
+
+
+def test_counts_of_a_term_are_kept_by_field_up_to_what_the_signals_tell_apart() -> None:
+    often = sample("csv csv", "Csv. " * 9, "csv " * 80)
+    built = build_segment([read_skill(often), read_skill(sample("tax", "", "csv tax"))], load_trained_data())
+    [place] = built.places(np.array([term_hash("csv")], dtype=np.uint64)).tolist()
+    begin, end = built.term_start[place : place + 2].tolist()
+    counts = unpack_counts(built.posting_count[begin:end])
+    assert counts.tolist() == [[2, 7, 0, 0, 63], [0, 0, 0, 0, 1]]
+
+
+def test_a_large_library_has_wider_rows_and_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Selector(EXAMPLES)
+    monkeypatch.setattr(segment, "MAX_SHORT_ROWS", 4)
+    large = Selector(EXAMPLES)
+    assert answers(large) == answers(small)
+    wide = build_segment([read_skill(skill) for skill in EXAMPLES], load_trained_data())
+    assert wide.posting_row.dtype.itemsize == 4
+    assert answers(Selector.from_buffer(large.index_bytes(), EXAMPLES)) == answers(small)

@@ -22,15 +22,16 @@ from .arrays import Array
 from .container import CorruptIndexError, pack, unpack
 from .index_document import IndexDocument
 from .tokenization import split_clauses, split_words, term_hash, word_terms
-from .trained_data import PASSAGES, TrainedData
+from .trained_data import TrainedData
 from .translation import translate_document
 
 __all__ = [
-    "BODY", "FIELDS", "FIELD_B", "FIELD_LENGTH", "HEADINGS", "MAX_PHRASE_WORDS", "NAME", "NEGATIVE", "PURPOSE", "PhraseKind",
-    "Segment", "build_segment", "build_segments", "follower_bit", "merge_segments", "normal_words", "open_segment",
+    "BODY", "FIELDS", "FIELD_B", "FIELD_LENGTH", "HEADINGS", "MAX_PHRASE_WORDS", "MAX_SHORT_ROWS", "NAME", "NEGATIVE",
+    "PURPOSE", "PhraseKind", "Segment", "build_segment", "build_segments", "follower_bit", "merge_segments", "normal_words",
+    "open_segment", "unpack_counts",
 ]  # fmt: skip
 
-FORMAT = 5
+FORMAT = 6
 FIELDS = ("name", "purpose", "negative", "headings", "body")
 NAME, PURPOSE, NEGATIVE, HEADINGS, BODY = range(5)
 
@@ -40,6 +41,13 @@ NAME, PURPOSE, NEGATIVE, HEADINGS, BODY = range(5)
 FIELD_WEIGHT = np.array([5.0, 1.0, 0.0, 0.3, 0.25], dtype=np.float32)
 FIELD_B = np.array([0.3, 0.1, 0.0, 0.3, 0.35], dtype=np.float32)
 FIELD_LENGTH = np.array([2.6, 30.0, 5.0, 30.0, 350.0], dtype=np.float32)
+
+# The counts of a term in a document share 16 bits; by field, the lowest bit and the highest count. One posting in 1,200 has
+# a higher one, and the signals saturate before.
+_COUNT_SHIFT = np.array([0, 2, 5, 7, 10], dtype=np.uint16)
+_COUNT_LIMIT = np.array([3, 7, 3, 7, 63], dtype=np.uint16)
+MAX_SHORT_ROWS = 1 << 16
+"""Largest number of documents whose rows are stored in 16 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +60,9 @@ class Segment:
     """Position of each stem in the trained vocabulary, or -1."""
     term_start: Array
     posting_row: Array
+    """In 16 bits up to 65,536 documents."""
     posting_count: Array
-    """Count of the term in each field, at most 255."""
+    """Counts of the term by field; see `unpack_counts`."""
     posting_impact: Array
     posting_next: Array
     """The words that follow the term in the body, as bits (`follower_bit`)."""
@@ -68,6 +77,7 @@ class Segment:
     """Clause of each term, counted through all sentences; 0 is the name."""
     vector: Array
     """Two vectors per document: name with purpose, and body."""
+    passage_start: Array
     passage: Array
     """The leading dimensions of a few vectors per document: parts of its body."""
     phrase_hash: Array
@@ -84,6 +94,13 @@ class Segment:
 
     def to_bytes(self) -> bytes:
         return pack({field.name: getattr(self, field.name) for field in fields(self)}, version=FORMAT)
+
+    def places(self, hashes: Array) -> Array:
+        """Returns the position of each hash in the vocabulary, or -1."""
+        if not len(self.vocabulary):
+            return np.full(len(hashes), -1, dtype=np.int64)
+        place = np.minimum(np.searchsorted(self.vocabulary, hashes), len(self.vocabulary) - 1)
+        return np.asarray(np.where(self.vocabulary[place] == hashes, place, -1))
 
     def ids(self) -> list[str]:
         text, starts = self.id_text.tobytes(), self.id_start.tolist()
@@ -109,17 +126,16 @@ def build_segment(documents: Sequence[IndexDocument], trained: TrainedData) -> S
     row_of, term_of = np.divmod(keys, max(1, len(vocabulary)))
     lengths = _lengths(collected, len(documents))
     order = np.argsort(term_of, kind="stable")
-    term_start = np.zeros(len(vocabulary) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(term_of, minlength=len(vocabulary)), out=term_start[1:])
     phrase_hash, phrase_row, phrase_kind = phrase_rows(documents)
     texts = [document.id.encode("utf-8", "surrogatepass") for document in documents]
     in_sequence, in_body = np.flatnonzero(collected.field <= PURPOSE), np.flatnonzero(collected.field == BODY)
+    passages = trained.passage_vectors(vocabulary, collected.row[in_body], collected.term[in_body], len(documents))
     return Segment(
         vocabulary=vocabulary,
         known=trained.places(vocabulary).astype(np.int32),
-        term_start=term_start,
-        posting_row=row_of[order].astype(np.int32),
-        posting_count=counts[order],
+        term_start=starts(np.bincount(term_of, minlength=len(vocabulary)), np.uint32),
+        posting_row=row_of[order].astype(_row_type(len(documents))),
+        posting_count=_pack_counts(counts[order]),
         posting_impact=_impacts(counts, lengths, row_of)[order],
         posting_next=_followers(collected, keys)[order],
         length=lengths,
@@ -128,7 +144,8 @@ def build_segment(documents: Sequence[IndexDocument], trained: TrainedData) -> S
         sequence_sentence=collected.sentence[in_sequence],
         sequence_clause=collected.clause[in_sequence],
         vector=trained.document_vectors(vocabulary, row_of, term_of, counts, len(documents)),
-        passage=trained.passage_vectors(vocabulary, collected.row[in_body], collected.term[in_body], len(documents)),
+        passage_start=starts(passages.sizes, np.uint32),
+        passage=passages.vectors,
         phrase_hash=phrase_hash,
         phrase_row=phrase_row,
         phrase_kind=phrase_kind,
@@ -149,12 +166,11 @@ def open_segment(buffer: Any, trained: TrainedData) -> Segment:
     fits = (
         len(segment.term_start) == len(segment.vocabulary) + 1
         and segment.term_start[-1] == postings
-        and segment.posting_count.shape == (postings, len(FIELDS))
-        and len(segment.posting_next) == postings
+        and len(segment.posting_count) == len(segment.posting_next) == postings
         and segment.length.shape == (rows, len(FIELDS))
-        and len(segment.sequence_start) == len(segment.id_start) == rows + 1
+        and len(segment.sequence_start) == len(segment.id_start) == len(segment.passage_start) == rows + 1
         and segment.vector.shape == (rows, 2, trained.dimensions)
-        and segment.passage.shape == (rows, PASSAGES, trained.short)
+        and segment.passage.shape == (segment.passage_start[-1], trained.short)
         and segment.mark.tolist() == [trained.mark]
     )
     if not fits:
@@ -273,6 +289,20 @@ def _lengths(collected: _Collected, rows: int) -> Array:
     return np.minimum(flat, 65_535).astype(np.uint16).reshape(rows, len(FIELDS))
 
 
+def _pack_counts(counts: Array) -> Array:
+    """Packs the counts of each posting, which stand in a row by field."""
+    return np.asarray((np.minimum(counts, _COUNT_LIMIT) << _COUNT_SHIFT).sum(axis=1, dtype=np.uint16))
+
+
+def unpack_counts(packed: Array) -> Array:
+    """Returns the counts by posting and field."""
+    return np.asarray((packed[:, None] >> _COUNT_SHIFT) & _COUNT_LIMIT)
+
+
+def _row_type(rows: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint16 if rows <= MAX_SHORT_ROWS else np.uint32
+
+
 def _impacts(counts: Array, lengths: Array, row_of: Array) -> Array:
     scale = FIELD_WEIGHT / (1 - FIELD_B + FIELD_B * lengths.astype(np.float32) / FIELD_LENGTH)
     weighted = np.einsum("pf,pf->p", counts.astype(np.float32), scale[row_of])
@@ -339,6 +369,7 @@ class _Part:
     posting: Array
     """Mask of the postings of live rows."""
     sequence: Array
+    passage: Array
     phrase: Array
 
     @property
@@ -371,8 +402,8 @@ def merge_segments(segments: Sequence[Segment], alive: Sequence[Array]) -> Segme
     return Segment(
         vocabulary=vocabulary,
         known=known,
-        term_start=starts(np.bincount(term, minlength=len(vocabulary)), np.int64),
-        posting_row=row[order].astype(np.int32),
+        term_start=starts(np.bincount(term, minlength=len(vocabulary)), np.uint32),
+        posting_row=row[order].astype(_row_type(sum(int(part.keep.sum()) for part in parts))),
         posting_count=_join(parts, lambda part: part.segment.posting_count[part.posting])[order],
         posting_impact=_join(parts, lambda part: part.segment.posting_impact[part.posting])[order],
         posting_next=_join(parts, lambda part: part.segment.posting_next[part.posting])[order],
@@ -382,7 +413,8 @@ def merge_segments(segments: Sequence[Segment], alive: Sequence[Array]) -> Segme
         sequence_sentence=_join(parts, lambda part: part.segment.sequence_sentence[part.sequence]),
         sequence_clause=_join(parts, lambda part: part.segment.sequence_clause[part.sequence]),
         vector=_join(parts, lambda part: part.segment.vector[part.keep]),
-        passage=_join(parts, lambda part: part.segment.passage[part.keep]),
+        passage_start=starts(_join(parts, lambda part: np.diff(part.segment.passage_start)[part.keep]), np.uint32),
+        passage=_join(parts, lambda part: part.segment.passage[part.passage]),
         phrase_hash=phrase_hash[phrase_order],
         phrase_row=phrase_row[phrase_order].astype(np.int32),
         phrase_kind=phrase_kind[phrase_order],
@@ -411,6 +443,7 @@ def _plan_merge(segments: Sequence[Segment], alive: Sequence[Array]) -> tuple[Ar
             term=number[np.searchsorted(everything, segment.vocabulary)],
             posting=keep[segment.posting_row],
             sequence=np.repeat(keep, np.diff(segment.sequence_start)),
+            passage=np.repeat(keep, np.diff(segment.passage_start)),
             phrase=keep[segment.phrase_row],
         )
         parts.append(part)

@@ -15,8 +15,8 @@ from metier.values import dataclass, field
 from .arrays import Array
 from .candidate_texts import CandidateTexts, Words, read_texts
 from .query import Query
-from .segment import FIELDS, PhraseKind, Segment
-from .trained_data import TrainedData
+from .segment import PhraseKind, Segment, unpack_counts
+from .trained_data import PASSAGES, TrainedData
 
 __all__ = ["Postings", "SkillIndex"]
 
@@ -43,13 +43,13 @@ class Postings:
         segments = {id(span[1]): span[1] for span in self.spans}
         if len(segments) == 1:
             [segment] = segments.values()
-            return segment.posting_count.take(place, axis=0), segment.posting_next.take(place)
-        counts, followers = np.zeros((len(lines), len(FIELDS)), dtype=np.uint8), np.zeros(len(lines), dtype=np.uint32)
+            return unpack_counts(segment.posting_count.take(place)), segment.posting_next.take(place)
+        counts, followers = np.zeros(len(lines), dtype=np.uint16), np.zeros(len(lines), dtype=np.uint32)
         owner = np.array([id(span[1]) for span in self.spans])[run]
         for number, segment in segments.items():
             mine = owner == number
             counts[mine], followers[mine] = segment.posting_count[place[mine]], segment.posting_next[place[mine]]
-        return counts, followers
+        return unpack_counts(counts), followers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +90,19 @@ class SkillIndex:
 
     def has_any(self, hashes: Array) -> bool:
         """Returns True if one of these terms occurs."""
-        return any(bool(np.isin(hashes, segment.vocabulary).any()) for segment in self.segments)
+        return any(bool((segment.places(hashes) >= 0).any()) for segment in self.segments)
 
     def postings(self, query: Query) -> Postings:
         spans: list[tuple[int, Segment, int, int, int]] = []
         for segment, first in self.offsets():
-            if not len(segment.vocabulary):
-                continue
-            place = np.minimum(np.searchsorted(segment.vocabulary, query.hashes), len(segment.vocabulary) - 1)
-            found = segment.vocabulary[place] == query.hashes
-            begins, ends = segment.term_start[place], segment.term_start[place + 1]
-            spans += [(int(t), segment, first, int(begins[t]), int(ends[t])) for t in np.flatnonzero(found)]
+            place = segment.places(query.hashes)
+            found = np.flatnonzero(place >= 0)
+            begins, ends = segment.term_start[place[found]].tolist(), segment.term_start[place[found] + 1].tolist()
+            spans += [(t, segment, first, begin, end) for t, begin, end in zip(found.tolist(), begins, ends, strict=True)]
         sizes = np.array([span[4] - span[3] for span in spans], dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
         term = np.repeat([span[0] for span in spans], sizes) if spans else none
-        rows = [segment.posting_row[begin:end] + first for _, segment, first, begin, end in spans]
+        rows = [np.add(segment.posting_row[begin:end], first, dtype=np.int64) for _, segment, first, begin, end in spans]
         row = np.concatenate(rows) if spans else none
         impact = np.concatenate([segment.posting_impact[begin:end] for _, segment, _, begin, end in spans]) if spans else none
         if self.live_count < len(self.alive):
@@ -129,7 +127,16 @@ class SkillIndex:
         return self._by_row("vector", rows)
 
     def passages(self, rows: Array) -> Array:
-        return self._by_row("passage", rows)
+        """Returns as many passages of each row as a document may have; those that it does not have are zeros."""
+        width = self.segments[0].passage.shape[1]
+        out = np.zeros((len(rows), PASSAGES, width), dtype=np.int8)
+        for segment, first in self.offsets():
+            mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
+            begins = segment.passage_start[rows[mine] - first].astype(np.int64)
+            sizes = segment.passage_start[rows[mine] - first + 1] - begins
+            within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            out[np.repeat(mine, sizes), within] = segment.passage.take(within + np.repeat(begins, sizes), axis=0)
+        return out
 
     def words(self, rows: Array) -> Words:
         """Returns the words of name and description of these rows, one row after the other."""
@@ -177,8 +184,7 @@ class SkillIndex:
 def _query_terms(segment: Segment, query: Query) -> Array:
     """Returns for each stem of the segment the number of the request's term, or -1."""
     numbers = np.full(len(segment.vocabulary), -1, dtype=np.int16)
-    if len(segment.vocabulary):
-        place = np.minimum(np.searchsorted(segment.vocabulary, query.hashes), len(segment.vocabulary) - 1)
-        found = np.flatnonzero(segment.vocabulary[place] == query.hashes)
-        numbers[place[found]] = found
+    place = segment.places(query.hashes)
+    found = np.flatnonzero(place >= 0)
+    numbers[place[found]] = found
     return numbers

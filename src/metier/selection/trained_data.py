@@ -70,6 +70,14 @@ def read_network(arrays: Mapping[str, Array], prefix: str) -> Network:
     return Network(**parts, bias=float(arrays[f"{prefix}.bias"][0]))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passages:
+    sizes: Array
+    """Number of passages by document, at most `PASSAGES`."""
+    vectors: Array
+    """One row per passage, in signed bytes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainedData:
     vocabulary: Array
@@ -187,15 +195,15 @@ class TrainedData:
                 out[number, side] = _in_bytes(vector)
         return out
 
-    def passage_vectors(self, vocabulary: Array, row: Array, term: Array, rows: int) -> Array:
+    def passage_vectors(self, vocabulary: Array, row: Array, term: Array, rows: int) -> Passages:
         """Returns the leading dimensions of a few vectors per body. The words must be in text order, by row."""
-        out = np.zeros((rows * PASSAGES, self.short), dtype=np.int8)
         place = self.places(vocabulary)[term]
         row, place = row[place >= 0], place[place >= 0]
         size = np.bincount(row, minlength=rows)
         within = np.arange(len(row)) - (np.cumsum(size) - size)[row]
-        many = np.clip(-(-size // _PASSAGE), 1, PASSAGES)
-        passage = row * PASSAGES + within * many[row] // size[row]
+        many = np.clip(-(-size // _PASSAGE), 0, PASSAGES)
+        out = np.zeros((int(many.sum()), self.short), dtype=np.int8)
+        passage = (np.cumsum(many) - many)[row] + within * many[row] // size[row]
         key, counts = np.unique(passage * len(self.vocabulary) + place, return_counts=True)
         passage, place = np.divmod(key, len(self.vocabulary))
         weights = self.importance[place] * _saturate(counts)
@@ -209,7 +217,7 @@ class TrainedData:
                 sums = np.add.reduceat(wide, some - some[0], axis=0)
                 peak = np.maximum(np.abs(sums).max(axis=1, keepdims=True), 1e-9)
                 out[passage[some]] = np.round(sums * (127 / peak))
-        return out.reshape(rows, PASSAGES, self.short)
+        return Passages(sizes=many, vectors=out)
 
 
 @cache
