@@ -49,10 +49,12 @@ def main() -> int:
 
 
 def list_versions(site: Path) -> None:
-    """Writes the list that the site's version menu reads, and the start page."""
+    """Writes the start page and the list that the version menu reads, which is a script for pages that are opened from disk."""
     versions = sorted((each.parent.name for each in site.glob("*/index.html")), key=_sort_key, reverse=True)
     rows = [{"version": each, "title": each, "aliases": ["latest"] if each == versions[0] else []} for each in versions]
-    (site / "versions.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    text = json.dumps(rows, indent=2)
+    (site / "versions.json").write_text(f"{text}\n", encoding="utf-8")
+    (site / "versions.js").write_text(f"window.siteVersions = {text};\n", encoding="utf-8")
     refresh = f'<meta http-equiv="refresh" content="0; url={versions[0]}/index.html">'
     start = f'<!doctype html>\n<meta charset="utf-8">\n<title>metier</title>\n{refresh}\n'
     (site / "index.html").write_text(start, encoding="utf-8")

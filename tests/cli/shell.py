@@ -18,6 +18,7 @@ import pexpect
 import pytest
 
 from builders import write_skill
+from cli.json_page import complaints
 
 __all__ = ["METIER", "ForkServer", "Ran", "Shell", "escapes", "plain"]
 
@@ -48,7 +49,7 @@ class Ran:
 
     @cached_property
     def envelope(self) -> dict[str, Any]:
-        """The one JSON object on stdout, checked for what every envelope has."""
+        """The one JSON object on stdout, checked for what every envelope has, and against docs/json.md."""
         assert self.raw.endswith(b"\n"), self
         assert self.raw.count(b"\n") == 1, self
         body: dict[str, Any] = json.loads(self.raw, parse_constant=_no_constant)
@@ -56,6 +57,8 @@ class Ran:
         assert isinstance(body["command"], str)
         assert isinstance(body["ok"], bool)
         assert ("data" in body, "error" in body) == (body["ok"], not body["ok"])
+        if body["ok"]:
+            assert complaints(body["command"], body["data"]) == [], "docs/json.md differs"
         return body
 
     @property

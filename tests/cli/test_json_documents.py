@@ -1,9 +1,11 @@
-"""The tables of docs/json.md say exactly which fields each command answers with."""
+"""docs/json.md names every field of every document, with its type. `Ran.envelope` compares each document that a test sees."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,28 +13,26 @@ from typing import Any
 import pytest
 
 from builders import write_skill
+from cli import json_page
 from cli.shell import Shell
 from mcp_fake_server import fake_mcp_server
+from metier.agents import events as agent_events
+from metier.cli.core.commands import GROUPS
+from metier.install.lock.lock_file import Lock, LockEntry, Origin, render_lock
+from metier.install.lock.locked_packages import LockedPackages
+from metier.install.targets.scope import InstallMode
+from metier.runtime import Event
+from metier.runtime import events as runtime_events
+from metier.spec import Capabilities, PackageEcosystem
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from transcript_files import claude_session
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
+ROOT = Path(__file__).resolve().parents[2]
 QUERIES = (
     '[{"query": "the plants are dry", "should_trigger": true}, {"query": "my ficus drops leaves", "should_trigger": true}]'
 )
 TASKS = json.dumps({"evals": [{"id": 1, "prompt": "water them", "assertions": ["they are watered"]}]})
 ROUND = "Round every total in the plants' bill up before it is shown.\n"
-
-
-def documented() -> dict[str, set[str]]:
-    """Fields by command: `a.b`, and `a[].b` for those of the rows of a list; a `*` stands for any name."""
-    sections = re.split(r"^### ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    found: dict[str, set[str]] = {}
-    for section in sections:
-        fields = {name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in re.findall(r"`([^`]+)`", row)}
-        for command in re.findall(r"`([^`]+)`", section.partition("\n")[0]):
-            found[command] = fields
-    return found
 
 
 def fields_of(value: Any, at: str = "") -> Iterator[str]:
@@ -132,16 +132,86 @@ ANSWERS: dict[str, Callable[[Shell], list[Any]]] = {
 }
 
 
+# Fields that only other options print.
+LEFT_OUT = {"skill scan": "skills[].behaviour.", "skill eval": ("folder", "tasks", "left_out")}
+
+
 @pytest.mark.parametrize("command", ANSWERS)
 def test_a_command_answers_with_the_fields_that_are_documented(command: str, shell: Shell) -> None:
-    found = {name for answer in ANSWERS[command](shell) for name in fields_of(answer)}
-    expected = documented()[command]
-    patterns = {name: re.compile(re.escape(name).replace(r"\*", r"[^.\[]+")) for name in expected}
-    # A list without rows has only its own name.
-    known = {name for name in found if any(one.fullmatch(name) for one in patterns.values())}
-    assert {name for name in found - known if not any(one.startswith(f"{name}[].") for one in expected)} == set()
-    assert {name for name, pattern in patterns.items() if not any(pattern.fullmatch(one) for one in found)} == set()
+    answers = ANSWERS[command](shell)
+    assert [text for answer in answers for text in json_page.complaints(command, answer)] == []
+    printed = {name for answer in answers for name in fields_of(answer)}
+    for path in json_page.fields(command).paths():
+        if not path.startswith(LEFT_OUT.get(command, "-")):
+            # Of a list that is empty, or of `null`, there is only its own name.
+            ends = [found.start() for found in re.finditer(r"\[\]|\.", path)] + [len(path)]
+            patterns = [re.compile(re.escape(path[:end]).replace(r"\*", r"[^.\[]+")) for end in ends]
+            assert any(one.fullmatch(name) for one in patterns for name in printed), f"{path} is printed by no test"
 
 
-def test_every_command_that_is_documented_is_tried() -> None:
-    assert documented().keys() == ANSWERS.keys()
+def test_the_page_has_a_section_for_each_command() -> None:
+    commands = {f"{group} {name}".strip() for group, rows in GROUPS.items() for name, (location, _) in rows.items() if location}
+    # An agent starts `metier hook run`, and decides what it prints.
+    assert commands - json_page.sections().keys() == {"hook run"}
+    text = json_page.PAGE.read_text(encoding="utf-8")
+    for name in json_page.sections().keys() - commands:
+        assert f"](#{name.replace('.', '')})" in text, f"no section refers to {name}"
+
+
+@pytest.mark.parametrize("command", json_page.sections())
+def test_an_example_has_the_fields_that_are_documented(command: str) -> None:
+    for example in json_page.examples(command):
+        assert json_page.complaints(command, example) == []
+
+
+def test_every_field_of_the_page_is_in_the_program() -> None:
+    source = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src" / "metier").rglob("*.py"))
+    words = set(re.findall(r"\w+", source))
+    assert {name for name in json_page.field_names() if name not in words} == set()
+
+
+def test_a_field_that_is_not_on_the_page_is_found() -> None:
+    path = {"path": "a.md", "size": 1, "executable": False}
+    assert json_page.complaints("skill resources", {"name": "a", "folder": "b", "files": [path]}) == []
+    wrong = {"name": 1, "folder": "b", "files": [{**path, "size": "1", "mode": 420}], "digest": None}
+    assert json_page.complaints("skill resources", wrong) == [
+        "name is number, but the page says text",
+        "files[].size is text, but the page says number",
+        "files[].mode is not on the page",
+        "digest is not on the page",
+    ]
+
+
+def test_the_page_has_every_event_with_its_fields() -> None:
+    text = json_page.PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:`[A-Z]\w+`(?:, )?)+) \| (.+) \|$", text, re.MULTILINE)
+    # What follows in brackets or after a colon says which values a field has.
+    named = {
+        event: set(re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)|:.*", "", names)))
+        for events, names in rows
+        for event in re.findall(r"`(\w+)`", events)
+    }
+    classes = [getattr(module, name) for module in (runtime_events, agent_events) for name in module.__all__]
+    events = {each for each in classes if isinstance(each, type) and issubclass(each, Event) and each is not Event}
+    assert named == {
+        each.__name__: {one.name for one in dataclasses.fields(each)} - {"timestamp", "session"} for each in events
+    }
+
+
+def test_the_page_has_every_field_of_a_lock() -> None:
+    digest = f"sha256:{'0' * 64}"
+    packages = LockedPackages(
+        path="scripts/a.py", kind=PackageEcosystem.PYTHON, declared=digest, python="3.12", rows={"a==1": digest}
+    )
+    origin = Origin(kind="git", url="https://example.com/a.git", path="a", ref="main", commit="c", etag="e", version="1")
+    entry = LockEntry(
+        name="a", origin=origin, digest=digest, files={"SKILL.md": ("100644", "0" * 64)}, asked="r", called="b",
+        version="1.0.0", targets=("codex",), mode=InstallMode.COPY, pinned=True, dependencies=("b",),
+        installed="2026-11-19T10:00:00Z", packages=(packages,), capabilities=Capabilities(hosts=("example.com",)),
+    )  # fmt: skip
+    document = tomllib.loads(render_lock(Lock({"a": entry})))
+    assert json_page.complaints("metier.lock", document) == []
+    written = {re.sub(r"^skills\.a", "skills.*", name) for name in fields_of(document)}
+    for path in json_page.fields("metier.lock").paths():
+        pattern = re.compile(re.escape(path).replace(r"\*", ".+") + "(\\[\\])?")
+        assert any(pattern.fullmatch(name) for name in written), path

@@ -73,6 +73,27 @@ def test_search_works_from_disk(site: Path) -> None:
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
+def test_the_version_menu_works_from_disk(site: Path) -> None:
+    """Chooses another version on a page that was opened as a file."""
+    if not (chromium := shutil.which("chromium")):
+        pytest.skip("chromium is not installed")
+    other = site.parent / "0.1"
+    other.mkdir(exist_ok=True)
+    (other / "index.html").write_text("<title>Version 0.1</title>")
+    list_versions(site.parent)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        page.set_default_timeout(60_000)
+        page.goto((site / "tutorials/author.html").as_uri())
+        assert page.locator(".md-version__current").inner_text().strip() == "0.2"
+        page.locator(".md-version").hover()
+        page.locator(".md-version__link", has_text="0.1").click()
+        page.wait_for_url("**/0.1/index.html")
+        assert page.title() == "Version 0.1"
+        browser.close()
+
+
 def test_a_tutorial_shows_files_by_name_and_no_markup_of_transcripts(site: Path) -> None:
     text = (site / "tutorials/author.html").read_text(encoding="utf-8")
     assert ("scripts/add_columns.py</span>" in text, "[[" in text) == (True, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from metier import errors
@@ -67,7 +68,18 @@ def _command(page: CommandPage) -> str:
     rows = ((f"`{names}`", _escape_cell(_prose(text))) for names, text in page.options if names != "-h, --help")
     if any(names != "-h, --help" for names, _ in page.options):
         lines += [_table(("option", "meaning"), rows), ""]
-    return "\n".join([*lines, "```sh", *page.examples, "```", ""])
+    lines += ["```sh", *page.examples, "```", ""]
+    if anchor := _json_anchors().get(page.path):
+        lines += [f"[Its JSON](../../json.md#{anchor})", ""]
+    return "\n".join(lines)
+
+
+@cache
+def _json_anchors() -> dict[str, str]:
+    """Returns the anchor of each command's section in docs/json.md."""
+    text = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^### (.+)$", text, re.MULTILINE)
+    return {path: re.sub(r"[`,]", "", each).replace(" ", "-") for each in headings for path in re.findall(r"`([^`]+)`", each)}
 
 
 def _prose(text: str) -> str:
