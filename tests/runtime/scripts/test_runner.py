@@ -156,6 +156,22 @@ def test_a_fork_of_the_caller_has_its_own_spawner(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("well\n", "")
 
 
+def test_a_process_with_thousands_of_open_files_can_run_scripts(tmp_path: Path) -> None:
+    folder = skill(tmp_path, a_sh="echo hi")
+    code = (
+        "import asyncio, os, resource, sys\n"
+        "most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))\n"
+        "held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]\n"
+        "from metier.runtime import Runner, ScriptRun\n"
+        "print(asyncio.run(Runner().run(ScriptRun(folder=sys.argv[1], script='scripts/a.sh'))).stdout)\n"
+    )
+    words = [sys.executable, "-W", "error", "-c", code, folder]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip
+    assert (done.stdout, done.stderr) == ("hi\n\n", "")
+
+
 def test_a_killed_spawner_is_replaced(tmp_path: Path) -> None:
     from metier.runtime.sandbox.spawner_client import _SPAWNER
 

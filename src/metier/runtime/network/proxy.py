@@ -13,13 +13,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import select
 import selectors
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
 
+from metier.runtime.readable import wait_readable
 from metier.spec import DEFAULT_PORTS, clean_host
 from metier.values import dataclass
 
@@ -161,8 +161,7 @@ class Proxy:
             self.forget(upstream.link)
 
     def _serve_tunnel(self, client: socket.socket, upstream: Upstream) -> None:
-        ready, _, _ = select.select([client, upstream.link], [], [])
-        if client not in ready:
+        if client not in wait_readable([client, upstream.link]):
             relay(client, upstream)
             return
         first = client.recv(16, socket.MSG_PEEK)
@@ -329,7 +328,7 @@ def _wait_for_more(client: socket.socket, seen: int) -> bool:
     """Waits until more than `seen` bytes can be peeked. A peek does not take them, so `select` would not wait."""
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, seen + 1)
     try:
-        select.select([client], [], [], _CONNECT_SECONDS)
+        wait_readable([client], _CONNECT_SECONDS)
         return len(client.recv(LONGEST_HELLO, socket.MSG_PEEK)) > seen
     finally:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 import threading
 
+from metier.runtime.readable import wait_readable
 from metier.values import dataclass
 
 from .connections import Connection, ConnectionDecision
@@ -102,7 +102,7 @@ def _relay_tls(client: socket.socket, upstream: Upstream) -> None:
     links = (client, upstream.link)
     while True:
         waiting = [each for each in links if isinstance(each, ssl.SSLSocket) and each.pending()]
-        for link in waiting or select.select(links, [], [])[0]:
+        for link in waiting or wait_readable(links):
             data = upstream.receive() if link is upstream.link else client.recv(_PART)
             if not data:
                 return
