@@ -142,11 +142,13 @@ class Proxy:
         if self._context is None:
             self._context = ssl.create_default_context()
             self._context.set_alpn_protocols(["http/1.1"])
+        upstream.link.settimeout(_CONNECT_SECONDS)
         try:
             link = self._context.wrap_socket(upstream.link, server_hostname=upstream.target.host)
         except OSError as error:
             upstream.record.failed = f"TLS: {getattr(error, 'verify_message', '') or error}"
             raise
+        link.settimeout(None)
         self.track(link)
         upstream.link, upstream.is_tls = link, True
         return upstream
@@ -197,9 +199,13 @@ class Proxy:
         problem: OSError | None = None
         for address in allowed:
             try:
-                return socket.create_connection((str(address), target.port), timeout=_CONNECT_SECONDS), address
+                link = socket.create_connection((str(address), target.port), timeout=_CONNECT_SECONDS)
             except OSError as error:
                 problem = error
+            else:
+                # An answer may take as long as the run: its own limit ends both.
+                link.settimeout(None)
+                return link, address
         assert problem is not None  # noqa: S101  the loop ran
         raise problem
 

@@ -71,8 +71,6 @@ class Upstream:
 
 def relay(client: socket.socket, upstream: Upstream) -> None:
     """Passes bytes both ways until both sides have ended."""
-    upstream.link.settimeout(None)
-    client.settimeout(None)
     if isinstance(client, ssl.SSLSocket) or isinstance(upstream.link, ssl.SSLSocket):
         _relay_tls(client, upstream)
         return
