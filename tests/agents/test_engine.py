@@ -243,8 +243,9 @@ def test_a_turn_yields_only_events_of_its_own_session(tmp_path: Path) -> None:
     async def sessions() -> set[str]:
         seen = set()
         async for event in AgentEngine(mine).process("hello"):
+            if not seen:
+                other.emit(ResourceRead(timestamp=event.timestamp, session=other.id, name="a", path="x.md"))
             seen.add(event.session)
-            other.emit(ResourceRead(timestamp=event.timestamp, session=other.id, name="a", path="x.md"))
         return seen
 
     assert now(sessions()) == {mine.id}
