@@ -99,7 +99,7 @@ def _relay_tls(client: socket.socket, upstream: Upstream) -> None:
     """In one thread: a TLS connection must not be used by two at once. It ends with the first side that ends."""
     links = (client, upstream.link)
     while True:
-        waiting = [each for each in links if isinstance(each, ssl.SSLSocket) and each.pending()]
+        waiting: list[socket.socket] = [each for each in links if isinstance(each, ssl.SSLSocket) and each.pending()]
         for link in waiting or wait_readable(links):
             data = upstream.receive() if link is upstream.link else client.recv(_PART)
             if not data:
