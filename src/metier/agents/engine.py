@@ -205,10 +205,12 @@ class AgentEngine:
 
     async def close(self) -> None:
         self.stop()
-        self.session.close()
-        if self._client is not None:
-            await self._client.close()
-        self._client = None
+        client, self._client = self._client, None
+        try:
+            self.session.close()
+        finally:
+            if client is not None:
+                await client.close()
 
     async def __aenter__(self) -> Self:
         return self
