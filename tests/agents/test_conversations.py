@@ -14,7 +14,7 @@ import pytest
 from engine_builders import app_of, finished, home_skill, talk
 from metier.agents import AnswerText, ConversationStore, SqlConversationStore, Turn, TurnStatus
 from metier.agents.conversations import to_markdown
-from metier.errors import ConflictError
+from metier.errors import ConflictError, UnavailableError
 from metier.testing import ConversationStoreConformance, ModelAnswer, ModelRequest, ModelServer, TickingClock, says
 
 
@@ -136,6 +136,26 @@ def test_a_turn_knows_what_other_processes_said_since_the_last_one(tmp_path: Pat
         assert sent == ["first", "re: first", "second", "re: second", "third", "re: third", "fourth"]
         assert [turn.number for turn in app_of(tmp_path, model).conversations.store.turns("mine")] == [1, 2, 3, 4]
     assert not list(tmp_path.rglob("*.held"))
+
+
+def test_turns_that_could_not_be_read_once_are_read_by_the_next_turn(tmp_path: Path) -> None:
+    async def main(model: ModelServer) -> list[str]:
+        app = app_of(tmp_path, model)
+        async with app.conversations.engine("mine") as engine:
+            await engine.ask("first")
+        async with app.conversations.engine("mine") as engine:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(app.conversations.store, "turns", raise_unavailable)
+                with pytest.raises(UnavailableError, match="in use by another process"):
+                    await engine.ask("second")
+            await engine.ask("third")
+        return [each["content"] for each in model.requests[-1].body["messages"][1:]]
+
+    def raise_unavailable(_: str) -> None:
+        raise UnavailableError("the file is in use by another process", hint="try again")
+
+    with ModelServer(lambda request: says(f"re: {request.user}")) as model:
+        assert asyncio.run(main(model)) == ["first", "re: first", "third"]
 
 
 def test_a_turn_is_refused_while_another_process_runs_one_of_the_conversation(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine_builders import COUNT, SUM, app_of, finished, home_skill, now, of, one, talk, turn
-from metier.agents import TurnStatus
+from metier.agents import AgentEngine, TurnStatus
 from metier.agents.events import (
     AnswerText,
     PromptBuilt,
@@ -17,8 +17,18 @@ from metier.agents.events import (
     TurnStarted,
     WarningIssued,
 )
+from metier.catalog import Catalog
 from metier.errors import ConflictError
-from metier.runtime import ActionRefused, ActivatedBy, ScriptFinished, SkillActivated, SkillDeactivated
+from metier.runtime import (
+    ActionRefused,
+    ActivatedBy,
+    ResourceRead,
+    ScriptFinished,
+    Session,
+    SessionServices,
+    SkillActivated,
+    SkillDeactivated,
+)
 from metier.selection import AvailableSkill
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, calls, says
 
@@ -224,6 +234,21 @@ def test_one_turn_at_a_time(tmp_path: Path) -> None:
 
     with ModelServer(lambda _: says("ok", delay=0.05)) as model:
         now(two(model))
+
+
+def test_a_turn_yields_only_events_of_its_own_session(tmp_path: Path) -> None:
+    services = SessionServices()
+    mine, other = Session(Catalog(), services=services), Session(Catalog(), services=services)
+
+    async def sessions() -> set[str]:
+        seen = set()
+        async for event in AgentEngine(mine).process("hello"):
+            if not seen:
+                other.emit(ResourceRead(timestamp=event.timestamp, session=other.id, name="a", path="x.md"))
+            seen.add(event.session)
+        return seen
+
+    assert now(sessions()) == {mine.id}
 
 
 def test_an_anthropic_model_is_asked_as_well(tmp_path: Path) -> None:

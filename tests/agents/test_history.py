@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
-from engine_builders import app_of, finished, home_skill, of, talk
-from metier.agents import TurnStatus
+from engine_builders import app_of, finished, home_skill, now, of, talk, turn
+from guards import eventually
+from metier.agents import Compaction, TurnStatus
 from metier.agents.events import HistoryCompacted
 from metier.agents.history import turns_to_drop
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, calls, fails, says
+from metier.values import replace
 
 LONG = ("word," * 400 + " ") * 5
 """About 2,000 tokens, in few chunks."""
@@ -60,6 +63,29 @@ def test_the_model_may_write_a_summary(tmp_path: Path) -> None:
         talk(app_of(tmp_path, model), "fifth", id="mine")
         assert "They said FIRST." in model.requests[-1].system
     assert any(event.summary == "They said FIRST." for events in turns for event in of(events, HistoryCompacted))
+
+
+def test_a_turn_that_is_stopped_during_the_summary_drops_nothing(tmp_path: Path) -> None:
+    def script(request: ModelRequest) -> ModelAnswer:
+        return says("late", delay=60) if request.user.startswith("Summarize") else says(LONG)
+
+    async def stopped(model: ModelServer) -> None:
+        app = app_of(tmp_path, model, METIER_ENGINE_COMPACTION="model", **SMALL)
+        async with app.conversations.engine() as engine:
+            for message in ("first", "second", "third"):
+                await engine.ask(message)
+            asked = asyncio.create_task(turn(engine, "fourth"))
+            summarizes = lambda: model.requests[-1].user.startswith("Summarize")  # noqa: E731
+            await asyncio.to_thread(eventually, summarizes, "the model writes a summary")
+            engine.stop()
+            assert finished(await asked).status is TurnStatus.STOPPED
+            engine.options = replace(engine.options, compaction=Compaction.DROP)
+            events = await turn(engine, "fifth")
+            assert [event.turns for event in of(events, HistoryCompacted)] == [2]
+            assert "2 earlier turns of this conversation left out" in model.requests[-1].system
+
+    with ModelServer(script) as model:
+        now(stopped(model))
 
 
 def test_a_failed_summary_does_not_fail_the_turn(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any
 
@@ -142,6 +142,32 @@ def test_a_server_that_does_not_stream_is_read_or_reported(kind: str) -> None:
     assert failure.value.kind is FailureKind.UNREADABLE
 
 
+def test_line_separators_of_unicode_do_not_end_an_event() -> None:
+    text = "a\u2028b\u2029c\x85d"
+    lines = [chunk(content="PUT"), chunk("stop"), "data: [DONE]", ""]
+    body = "\r\n\r\n".join(lines).replace("PUT", text)
+    with page(body, "text/event-stream") as server:
+        assert ask(server, TranscriptMessage(parts=(MessagePart(kind=PartKind.USER, content="?"),))).text == text
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_an_endless_answer_is_a_failure(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metier.models.http_client._LARGEST_ANSWER", 1000)
+    question = TranscriptMessage(parts=(MessagePart(kind=PartKind.USER, content="?"),))
+    with page("x" * 100_000, kind) as server, pytest.raises(ModelFailure, match="larger than 1,000 bytes") as failure:
+        ask(server, question)
+    assert not failure.value.temporary
+
+
+def test_a_redirect_is_reported_and_not_followed() -> None:
+    question = TranscriptMessage(parts=(MessagePart(kind=PartKind.USER, content="?"),))
+    with ModelServer([says("stolen")]) as other, page("", "text/html", location=f"{other.url}/chat/completions") as server:
+        with pytest.raises(ModelFailure, match="redirects to http") as failure:
+            ask(server, question)
+        assert other.requests == ()
+    assert (failure.value.kind, failure.value.temporary) == (FailureKind.REJECTED, False)
+
+
 def test_an_address_that_is_not_one_is_a_sentence() -> None:
     async def go() -> None:
         async with ModelClient(ModelChoice(name="m", base_url="localhost:1/v1")) as client:
@@ -220,15 +246,17 @@ class Page:
 
 
 @contextmanager
-def page(body: str, kind: str) -> Iterator[Page]:
+def page(body: str, kind: str, *, location: str = "") -> Iterator[Page]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # the name that http.server calls
             self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(200)
+            self.send_response(307 if location else 200)
+            self.send_header("location", location)
             self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
+            self.send_header("content-length", str(len(body.encode())))
             self.end_headers()
-            self.wfile.write(body.encode())
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self.wfile.write(body.encode())
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -66,6 +66,18 @@ def test_a_session_records_when_and_by_whom_a_skill_was_activated(skills: Path) 
     assert first.since < second.since
 
 
+def test_closing_ends_every_part_although_one_fails(skills: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise OSError("broken")
+
+    session, ended = session_over(skills), list[str]()
+    monkeypatch.setattr(session.commands, "close", fail)
+    monkeypatch.setattr(session.toolsets, "unload_all", lambda: ended.append("toolsets"))
+    with pytest.raises(OSError, match="broken"):
+        session.close()
+    assert ended == ["toolsets"]
+
+
 def test_activating_an_active_skill_injects_nothing_twice(skills: Path) -> None:
     session = session_over(skills)
     first = session.activate("a")

@@ -11,7 +11,8 @@ import pytest
 
 from builders import python
 from metier.errors import UnavailableError
-from metier.runtime import MemorySessionStore, SessionStore, SqlSessionStore, Usage
+from metier.runtime import MemorySessionStore, SessionStore, SqlSessionStore, StoreSchema, Usage
+from metier.runtime.sqlite_database import SqliteDatabase
 from metier.testing import SessionStoreConformance
 from metier.testing.stores import active_skill
 
@@ -73,6 +74,28 @@ def test_a_file_of_a_newer_metier_is_not_changed(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="newer metier"):
         SqlSessionStore(file).active("s")
     assert not list(tmp_path.glob("*.damaged-*"))
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(tmp_path: Path) -> None:
+    tables = "create table parent (id integer primary key); "
+    tables += "create table child (parent integer references parent deferrable initially deferred)"
+    database = SqliteDatabase(tmp_path / "s.sqlite", StoreSchema("test", (tables,)))
+    with database.read() as db:
+        db.execute("pragma foreign_keys = on")
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="FOREIGN KEY"), database.write("a") as db:
+            db.execute("insert into child values (1)")
+    with database.write("a") as db:
+        db.execute("insert into parent values (1)")
+    database.close()
+
+
+def test_an_error_after_sqlite_has_rolled_back_is_the_one_that_is_raised(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "s.sqlite", StoreSchema("test", ("create table t (a integer)",)))
+    with pytest.raises(ValueError, match="the reason"), database.write("a") as db:
+        db.execute("rollback")
+        raise ValueError("the reason")
+    database.close()
 
 
 def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_path: Path) -> None:

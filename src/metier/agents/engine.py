@@ -165,7 +165,7 @@ class AgentEngine:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         # The session emits events from threads; going through the loop keeps them in order.
-        unsubscribe = self.session.services.bus.subscribe(lambda event: _enqueue(loop, queue, event))
+        unsubscribe = self.session.services.bus.subscribe(lambda event: _enqueue(loop, queue, event, self.id))
         self._turn = turn = asyncio.create_task(self._run(message, queue.put_nowait))
         turn.add_done_callback(lambda _: queue.put_nowait(None))
         try:
@@ -205,10 +205,12 @@ class AgentEngine:
 
     async def close(self) -> None:
         self.stop()
-        self.session.close()
-        if self._client is not None:
-            await self._client.close()
-        self._client = None
+        client, self._client = self._client, None
+        try:
+            self.session.close()
+        finally:
+            if client is not None:
+                await client.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -355,8 +357,7 @@ class AgentEngine:
 
     async def _compact(self, running: TurnRun, gone: int) -> None:
         past = self._past or []
-        leaving, self._past = past[:gone], past[gone:]
-        summary = ""
+        leaving, summary = past[:gone], ""
         if self.options.compaction is Compaction.MODEL:
             request = history.summary_request(self._summary[1], [each.turn for each in leaving])
             try:
@@ -365,7 +366,8 @@ class AgentEngine:
                 summary = reply.strip()
             except MetierError:  # the conversation continues without a summary
                 summary = ""
-        self._summary = (leaving[-1].turn.number, summary)
+        # Only now: a turn that is stopped while the model writes the summary drops nothing.
+        self._past, self._summary = past[gone:], (leaving[-1].turn.number, summary)
         if self._store is not None:
             await in_thread(self._store.set_summary, self.id, *self._summary)
 
@@ -432,8 +434,8 @@ class AgentEngine:
         """Reads the turns of other processes."""
         if self._past is not None:
             return
-        self._past = []
         if self._store is None:
+            self._past = []
             return
         self._summary = self._store.summary(self.id)
         turns = self._store.turns(self.id)
@@ -492,7 +494,10 @@ def _proposal(match: Match) -> str:
     return f"{match.name} may fit and is not installed; to install it: {install_command(match)}"
 
 
-def _enqueue(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Event | None], event: Event) -> None:
+def _enqueue(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Event | None], event: Event, session: str) -> None:
+    if event.session != session:
+        # Sessions with the same services have one bus.
+        return
     try:
         inside = asyncio.get_running_loop() is loop
     except RuntimeError:

@@ -12,6 +12,7 @@ import binascii
 import contextlib
 import os
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -86,9 +87,16 @@ class Connections:
         """Reads one file from the server that listed it."""
         with self._lock:
             connection = self._open.get(server)
-            if connection is None or not connection.is_open:
+            answer = connection.ask(uri) if connection is not None else None
+            if answer is None:
                 connection = self._open[server] = _Connection(self._servers[server], self._environment)
-        return connection.read(uri)
+                answer = connection.ask(uri)
+                connection.start()
+        assert answer is not None  # noqa: S101  a connection that has not begun takes requests
+        try:
+            return answer.result(timeout=2 * _SECONDS)
+        except TimeoutError:
+            raise _gone(self._servers[server], "it does not answer") from None
 
     def close(self) -> None:
         with self._lock:
@@ -101,55 +109,70 @@ class _Connection:
     def __init__(self, server: RemoteServer, environment: Mapping[str, str]) -> None:
         self._server, self._environment = server, environment
         self._loop = asyncio.new_event_loop()
-        self._asked: asyncio.Queue[tuple[str, Future[bytes]] | None] = asyncio.Queue()
+        self._lock = threading.Lock()
+        self._takes_requests = True
+        self._requests: deque[tuple[str, Future[bytes]]] = deque()
+        self._has_news = asyncio.Event()
         # A daemon thread: the program can end while the server is still answering.
         self._thread = threading.Thread(target=self._work, name=f"metier-mcp-{server.name}", daemon=True)
+
+    def start(self) -> None:
         self._thread.start()
 
-    @property
-    def is_open(self) -> bool:
-        return self._thread.is_alive()
-
-    def read(self, uri: str) -> bytes:
-        answer: Future[bytes] = Future()
-        try:
-            self._loop.call_soon_threadsafe(self._asked.put_nowait, (uri, answer))
-            return answer.result(timeout=2 * _SECONDS)
-        except (RuntimeError, TimeoutError):
-            raise _gone(self._server, "it does not answer") from None
+    def ask(self, uri: str) -> Future[bytes] | None:
+        """Asks for a file. Returns None if the connection is closing: a server may need seconds for that."""
+        with self._lock:
+            if not self._takes_requests:
+                return None
+            answer: Future[bytes] = Future()
+            self._requests.append((uri, answer))
+            self._loop.call_soon_threadsafe(self._has_news.set)
+        return answer
 
     def close(self) -> None:
+        with self._lock:
+            self._takes_requests = False
+        # The loop is closed if the connection has ended by itself.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._asked.put_nowait, None)
+            self._loop.call_soon_threadsafe(self._has_news.set)
         self._thread.join(timeout=10)
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
-        failed: BaseException | None = None
+        failed: BaseException = _gone(self._server, "the connection was closed")
         try:
             self._loop.run_until_complete(self._serve())
         except BaseException as error:
             failed = error
-        while not self._asked.empty():
-            asked = self._asked.get_nowait()
-            if asked is not None:
-                asked[1].set_exception(failed or _gone(self._server, "the connection was closed"))
+        with self._lock:
+            self._takes_requests = False
+        for _, answer in self._requests:
+            answer.set_exception(failed)
         self._loop.close()
 
     async def _serve(self) -> None:
         async with _connect(self._server, self._environment) as client:
-            while True:
-                try:
-                    asked = await asyncio.wait_for(self._asked.get(), _IDLE)
-                except TimeoutError:
-                    return
-                if asked is None:
-                    return
-                uri, answer = asked
+            while (request := await self._next_request()) is not None:
+                uri, answer = request
                 try:
                     answer.set_result(await _file(client, self._server, uri))
                 except Exception as error:
                     answer.set_exception(_translated_error(self._server, error))
+
+    async def _next_request(self) -> tuple[str, Future[bytes]] | None:
+        """Returns None once the connection is closed, or was idle for a minute."""
+        while True:
+            with self._lock:
+                if self._requests:
+                    return self._requests.popleft()
+                if not self._takes_requests:
+                    return None
+                self._has_news.clear()
+            try:
+                await asyncio.wait_for(self._has_news.wait(), _IDLE)
+            except TimeoutError:
+                with self._lock:
+                    self._takes_requests = bool(self._requests)
 
 
 async def _file(client: Client, server: RemoteServer, uri: str) -> bytes:

@@ -7,6 +7,7 @@ alone (see ADR 12). A `WireFormat` knows an API, this module what they share: co
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +28,8 @@ __all__ = ["DONE", "AnswerStream", "HttpModelClient", "WireFormat", "event_data"
 _CONNECT_SECONDS = 5.0
 _SECONDS = 600.0
 """Models may think for minutes before the first word."""
+_LARGEST_ANSWER = 64 << 20
+_LINE_END = re.compile(rb"[\r\n]")
 DONE = "[DONE]"
 """The last event of some streams."""
 
@@ -79,10 +82,10 @@ class HttpModelClient:
         if self._wire.only_streams:
             return [piece async for piece in self.stream(query) if isinstance(piece, TranscriptMessage)][-1]
         try:
-            response = await self._client().post(**self._request(query, self._wire.body(query)))
+            async with self._client().stream("POST", **self._request(query, self._wire.body(query))) as response:
+                return self._read(response, await _body(response))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._unreachable(error) from error
-        return self._read(response)
 
     async def stream(self, query: ModelQuery) -> AsyncGenerator[Delta | TranscriptMessage, None]:
         for is_last in (False, True):
@@ -103,16 +106,15 @@ class HttpModelClient:
         try:
             async with self._client().stream("POST", **self._request(query, body)) as response:
                 kind = response.headers.get("content-type", "")
-                if response.status_code >= 400 or "json" in kind or "html" in kind:
+                if response.status_code >= 300 or "json" in kind or "html" in kind:
                     # Some servers cannot stream, and send the whole answer.
-                    await response.aread()
-                    whole = self._read(response)
+                    whole = self._read(response, await _body(response))
                     for part in whole.parts:
                         if part.content:
                             yield Delta(part.content, thinking=part.kind == PartKind.THINKING)
                     yield whole
                     return
-                async for line in response.aiter_lines():
+                async for line in _lines(response):
                     # To the end, so that the connection can be used again.
                     if (data := event_data(line)) is not None:
                         for delta in answer.read_chunk(data):
@@ -126,13 +128,18 @@ class HttpModelClient:
         if client is not None:
             await client.aclose()
 
-    def _read(self, response: httpx2.Response) -> TranscriptMessage:
+    def _read(self, response: httpx2.Response, body: bytes) -> TranscriptMessage:
+        text = body.decode("utf-8", "replace")
         if response.status_code >= 400:
-            raise read_refusal(response.status_code, response.headers, response.text)
+            raise read_refusal(response.status_code, response.headers, text)
+        if response.status_code >= 300:
+            # Not followed: the conversation and the key are for the server that the user named.
+            target = response.headers.get("location", "another address")
+            raise ModelFailure(FailureKind.REJECTED, f"{self._base} redirects to {target}")
         try:
-            return self._wire.read_whole(response.json())
+            return self._wire.read_whole(json.loads(text))
         except ValueError as error:
-            raise ModelFailure(FailureKind.UNREADABLE, f"it is not JSON: {response.text[:80]}") from error
+            raise ModelFailure(FailureKind.UNREADABLE, f"it is not JSON: {text[:80]}") from error
 
     def _request(self, query: ModelQuery, body: dict[str, Any]) -> dict[str, Any]:
         import httpx2
@@ -145,7 +152,7 @@ class HttpModelClient:
         if self._http is None:
             import httpx2
 
-            self._http = httpx2.AsyncClient(base_url=self._base, headers={"user-agent": "metier"}, follow_redirects=True)
+            self._http = httpx2.AsyncClient(base_url=self._base, headers={"user-agent": "metier"})
         return self._http
 
     def _unreachable(self, error: Exception) -> ModelFailure:
@@ -159,6 +166,31 @@ class HttpModelClient:
         return ModelFailure(
             FailureKind.CONNECTION, f"{timed_out or connection_problem(error)} ({self._base})", temporary=not lasting
         )
+
+
+async def _parts(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    received = 0
+    async for part in response.aiter_bytes():
+        received += len(part)
+        if received > _LARGEST_ANSWER:
+            raise ModelFailure(FailureKind.UNREADABLE, f"it is larger than {_LARGEST_ANSWER:,} bytes", temporary=False)
+        yield part
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    return b"".join([part async for part in _parts(response)])
+
+
+async def _lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
+    """Yields the lines of an event stream. Only CR and LF end one: in the JSON of an answer, U+2028 and the like do not."""
+    pieces: list[bytes] = []
+    async for part in _parts(response):
+        *ended, rest = _LINE_END.split(part)
+        for line in ended:
+            yield b"".join((*pieces, line)).decode("utf-8", "replace")
+            pieces = []
+        pieces.append(rest)
+    yield b"".join(pieces).decode("utf-8", "replace")
 
 
 def event_data(line: str) -> object:

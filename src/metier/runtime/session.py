@@ -11,7 +11,7 @@ import re
 import time
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 
 from metier.catalog import Catalog, State
@@ -250,11 +250,13 @@ class Session:
 
         The session can be resumed by its id.
         """
-        self.commands.close()
-        self._meter.flush()
-        if self.workspace is not None and self._owns_workspace:
-            self.workspace.close()
-        self.toolsets.unload_all()
+        with ExitStack() as steps:
+            # In reverse order, and each of them even if another one fails.
+            steps.callback(self.toolsets.unload_all)
+            if self.workspace is not None and self._owns_workspace:
+                steps.callback(self.workspace.close)
+            steps.callback(self._meter.flush)
+            steps.callback(self.commands.close)
 
     def content(self, name: str) -> str:
         """Renders the text of an active skill again, as after a restart or when a host has compacted its conversation."""

@@ -66,10 +66,12 @@ class SqliteDatabase:
             connection.execute("begin immediate")
             try:
                 yield connection
+                connection.execute("commit")
             except BaseException:
-                connection.execute("rollback")
+                # A full disk may have ended the transaction already; a commit that failed has not.
+                if connection.in_transaction:
+                    connection.execute("rollback")
                 raise
-            connection.execute("commit")
 
     def try_hold(self, name: str) -> Callable[[], None] | None:
         # A lock of the system on a file of its own: it is released when the process ends, however it ends.
@@ -150,6 +152,7 @@ class SqliteDatabase:
         return connection
 
     def _create_tables(self, connection: sqlite3.Connection) -> None:
+        # A failure closes the connection, which rolls this back.
         connection.execute("begin immediate")
         if _user_version(connection) < self._schema.version:
             for statement in self._schema.statements(self.dialect, after=_user_version(connection)):

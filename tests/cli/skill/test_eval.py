@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import threading
-import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -199,8 +198,8 @@ def test_an_interrupt_leaves_no_half_of_an_iteration(shell: Shell) -> None:
 
     def slow(_: ModelRequest) -> ModelAnswer:
         asked.set()
-        time.sleep(5)
-        return says("done")
+        # Longer than the test: the answer must not arrive before the signal.
+        return says("done", delay=600)
 
     with ModelServer(slow) as server:
         shell("config", "set", "model.name", "tiny").ok()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders import python
+from metier.errors import UnavailableError
 from metier.install.fetch.parallel import run_parallel
 
 
@@ -48,6 +49,14 @@ def test_the_first_error_of_several_is_raised_after_all_have_ended() -> None:
     with pytest.raises(ValueError, match="1"):
         run_parallel(fail, range(3), workers=3, cancelled=threading.Event())
     assert sorted(ended) == [0, 1, 2]
+
+
+def test_after_an_interrupt_nothing_more_is_started() -> None:
+    over, started = threading.Event(), list[int]()
+    over.set()
+    with pytest.raises(UnavailableError, match="interrupted"):
+        run_parallel(started.append, range(4), workers=2, cancelled=over)
+    assert started == []
 
 
 def test_ctrl_c_does_not_wait_for_threads_that_hang(tmp_path: Path) -> None:

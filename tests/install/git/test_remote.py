@@ -19,7 +19,7 @@ from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableE
 from metier.install.fetch.credentials import Credentials, RegistrySource
 from metier.install.fetch.http import HttpClient
 from metier.install.git.git_errors import explain
-from metier.install.git.objects import GitTree
+from metier.install.git.objects import GitTree, Objects
 from metier.install.git.program import GitProgram, find_git
 from metier.install.git.remote import GitRemote
 from metier.values import replace
@@ -313,6 +313,38 @@ def test_i26_a_repository_that_is_too_large_is_stopped(repository: Repository, t
     commit = head(here)
     with pytest.raises(RefusedError, match="more than 2,097,152 bytes"), here.tree(commit) as tree:
         tree.contents("", limits=ArchiveLimits(total=1 << 30))
+
+
+def git_script(tmp_path: Path, body: str) -> str:
+    file = tmp_path / "git"
+    file.write_text(f"#!/bin/sh\n{body}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+def test_endless_output_of_git_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metier.install.git.program._MOST_OUTPUT", 1 << 20)
+    program = GitProgram(path=git_script(tmp_path, "exec cat /dev/zero"), environment=variables(tmp_path))
+    with pytest.raises(RefusedError, match="the output of git is too long"):
+        program.run(["ls-remote"])
+
+
+@pytest.mark.parametrize("printed", ["", f"{'a' * 40} blob 10\\nabc", f"{'a' * 40} blob 3\\nabc"])
+def test_an_object_that_git_prints_in_part_is_not_read(tmp_path: Path, printed: str) -> None:
+    program = GitProgram(path=git_script(tmp_path, f"read line; printf '{printed}'; exec >&-"), environment=variables(tmp_path))
+    with Objects(program, str(tmp_path)) as objects, pytest.raises(UnavailableError, match="git ended"):
+        objects.read("a" * 40, "blob", limit=1000)
+
+
+def test_a_git_that_cannot_be_run_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Path(git_script(tmp_path, ""))
+    file.write_bytes(b"\x7fELF, but no program")
+    with pytest.raises(UnavailableError, match="cannot be run: exec format error"):
+        find_git({"PATH": str(tmp_path)})
+    monkeypatch.setattr("metier.install.git.program._START_SECONDS", 0.05)
+    git_script(tmp_path, "exec sleep 60")
+    with pytest.raises(UnavailableError, match="cannot be run: it takes too long"):
+        find_git({"PATH": f"{tmp_path}:/usr/bin:/bin"})
 
 
 def test_i26_trees_that_name_each_other_many_times_are_a_bomb(repository: Repository, tmp_path: Path) -> None:

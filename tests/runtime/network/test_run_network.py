@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -111,6 +114,19 @@ def test_a_masked_secret_reaches_its_host_and_not_the_script(tmp_path: Path, api
         ("localhost", api.server_port, ConnectionDecision.ALLOWED)
     }
     assert all(each.sent > 50 and each.received > 50 for each in outcome.connections)
+
+
+@pytest.mark.parametrize("is_masked", [True, False])
+def test_the_proxy_serves_a_process_with_thousands_of_open_files(tmp_path: Path, api: ApiServer, is_masked: bool) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as held:
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        for _ in range(1100):
+            held.enter_context(open(os.devnull, "rb"))
+        masked = (key(api.host),) if is_masked else ()
+        source = URLLIB if is_masked else URLLIB.replace("os.environ['API_KEY']", "'none'")
+        assert run(tmp_path, python(source), f"https://{api.host}/v1", hosts=(api.host,), masked=masked).stdout == "200\n"
 
 
 @pytest.mark.parametrize("client", CLIENTS)

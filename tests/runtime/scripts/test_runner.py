@@ -139,6 +139,14 @@ def test_runs_work_from_threads_with_loops_of_their_own(tmp_path: Path) -> None:
     assert sorted(said) == [f"{number}\n" for number in range(8)]
 
 
+def run_program(code: str, folder: str) -> tuple[str, str]:
+    """Returns what a Python program in a process of its own prints to stdout and stderr."""
+    words = [sys.executable, "-W", "error", "-c", code, folder]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    return done.stdout, done.stderr
+
+
 def test_a_fork_of_the_caller_has_its_own_spawner(tmp_path: Path) -> None:
     folder = skill(tmp_path, a_sh="echo hi")
     code = (
@@ -150,10 +158,20 @@ def test_a_fork_of_the_caller_has_its_own_spawner(tmp_path: Path) -> None:
         "if pid == 0:\n    os._exit(0 if go() == 'hi\\n' else 1)\n"
         "assert os.waitpid(pid, 0)[1] == 0\nassert go() == 'hi\\n'\nprint('well')\n"
     )
-    words = [sys.executable, "-W", "error", "-c", code, folder]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip
-    assert (done.stdout, done.stderr) == ("well\n", "")
+    assert run_program(code, folder) == ("well\n", "")
+
+
+def test_a_process_with_thousands_of_open_files_can_run_scripts(tmp_path: Path) -> None:
+    folder = skill(tmp_path, a_sh="echo hi")
+    code = (
+        "import asyncio, os, resource, sys\n"
+        "most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))\n"
+        "held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]\n"
+        "from metier.runtime import Runner, ScriptRun\n"
+        "print(asyncio.run(Runner().run(ScriptRun(folder=sys.argv[1], script='scripts/a.sh'))).stdout)\n"
+    )
+    assert run_program(code, folder) == ("hi\n\n", "")
 
 
 def test_a_killed_spawner_is_replaced(tmp_path: Path) -> None:

@@ -128,6 +128,32 @@ def test_a_host_that_was_changed_in_the_file_does_not_get_the_value(file: str, k
         store.value(found)
 
 
+@pytest.mark.parametrize(
+    ("kind", "sealed"),
+    [
+        (VaultKind.FILE, "no base64 *"), (VaultKind.FILE, "/w=="), (VaultKind.PASSPHRASE, "no base64 *"),
+        (VaultKind.PASSPHRASE, ""), (VaultKind.PASSPHRASE, "AAAA"),
+    ],
+)  # fmt: skip
+def test_a_value_that_was_damaged_in_the_file_is_an_error(file: str, kind: VaultKind, sealed: str) -> None:
+    SecretStore(file, kind=kind, ask=typed("p")).set(KEY, VALUE)
+    data = json.loads(Path(file).read_text(encoding="utf-8"))
+    data["secrets"][0]["sealed"] = sealed
+    Path(file).write_text(json.dumps(data), encoding="utf-8")
+    store = SecretStore(file, kind=kind, ask=typed("p"))
+    with pytest.raises(RefusedError, match="was changed outside metier"):
+        store.value(KEY)
+
+
+@pytest.mark.parametrize(("field", "error"), [("salt", ConfigError), ("check", RefusedError)])
+def test_a_damaged_salt_or_check_of_the_passphrase_is_an_error(file: str, field: str, error: type[Exception]) -> None:
+    SecretStore(file, kind=VaultKind.PASSPHRASE, ask=typed("p")).set(KEY, VALUE)
+    data = json.loads(Path(file).read_text(encoding="utf-8"))
+    Path(file).write_text(json.dumps({**data, field: "no base64 *"}), encoding="utf-8")
+    with pytest.raises(error):
+        SecretStore(file, kind=VaultKind.PASSPHRASE, ask=typed("p")).value(KEY)
+
+
 def test_a_damaged_file_is_an_error_that_quotes_nothing(file: str, no_keyring: object) -> None:
     SecretStore(file).set(KEY, VALUE)
     Path(file).write_text('{"secrets": [{"name": "API_KEY", "sealed": "topsecret"', encoding="utf-8")

@@ -319,6 +319,17 @@ def test_a_copy_is_used_where_no_overlay_can_be_mounted(workspace: Workspace, fo
     assert kinds(workspace) == {"out.txt": "created"}
 
 
+def test_a_file_that_is_too_large_is_not_applied_in_part(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metier.runtime.workspace.apply._LARGEST", 10)
+    run(workspace, "printf 12345678901 > large; printf 1234567890 > small")
+    result = workspace.apply()
+    assert [(change.path, reason) for change, reason in result.refused] == [("large", "it is larger than 10 bytes")]
+    assert (folder / "small").read_text() == "1234567890"
+    assert not (folder / "large").exists()
+
+
 def test_a_workspace_that_is_too_large_to_copy_is_refused(workspace: Workspace, folder: Path) -> None:
     (folder / "large").write_bytes(b"x" * 5000)
     limits = Limits(scratch_bytes=4000)

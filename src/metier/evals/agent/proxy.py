@@ -30,6 +30,7 @@ __all__ = ["ModelAccess", "ModelProxy", "SeenRequests"]
 
 _SECONDS = 600
 _LARGEST = 64 << 20
+_LONGEST_LINE = 1 << 16
 _PASSED = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
 _RETRIED = (408, 409, 429)
 
@@ -181,6 +182,12 @@ def _without_key(path: str) -> str:
     return f"{plain}?{kept}" if mark and kept else plain
 
 
+def _checked_size(size: int) -> int:
+    if not 0 <= size <= _LARGEST:
+        raise ValueError(size)
+    return size
+
+
 class _Connections(socketserver.BaseServer):
     """Knows its open connections, so that they can be ended."""
 
@@ -231,8 +238,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._say(_failure(404, "there is nothing here"))
 
     def do_POST(self) -> None:
-        length = self.headers.get("content-length")
-        data = self.rfile.read(int(length)) if length else self._chunks()
+        try:
+            data = self._body()
+        except ValueError:
+            self.close_connection = True
+            self._say(_failure(400, "the request has no valid length, or is too large"))
+            return
         if not is_model_path(self.path):
             self._say(_failure(404, "there is nothing here"))
             return
@@ -242,15 +253,19 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self.do_GET()
 
-    def _chunks(self) -> bytes:
+    def _body(self) -> bytes:
+        """Raises ValueError for a body without a valid length, and for one that is too large."""
+        if length := self.headers.get("content-length"):
+            return self.rfile.read(_checked_size(int(length)))
         if "chunked" not in (self.headers.get("transfer-encoding") or ""):
             return b""
-        parts = []
-        while size := int(self.rfile.readline().partition(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(parts)
+        data = bytearray()
+        while size := int(self.rfile.readline(_LONGEST_LINE).partition(b";")[0], 16):
+            _checked_size(len(data) + _checked_size(size))
+            data += self.rfile.read(size)
+            self.rfile.readline(_LONGEST_LINE)
+        self.rfile.readline(_LONGEST_LINE)
+        return bytes(data)
 
     def _say(self, answer: RecordedAnswer) -> None:
         data = answer.body.encode("utf-8", "replace")

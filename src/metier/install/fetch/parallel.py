@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from metier.errors import UnavailableError
+
 __all__ = ["run_parallel"]
 
 T = TypeVar("T")
@@ -29,13 +31,15 @@ def run_parallel(work: Callable[[T], R], items: Sequence[T], *, workers: int, ca
     pending = list(enumerate(items))[::-1]
 
     def run() -> None:
-        while pending and not cancelled.is_set():
+        while pending:
             try:
                 number, item = pending.pop()
             except IndexError:
                 # Another thread took the last item.
                 return
             try:
+                if cancelled.is_set():
+                    raise UnavailableError("interrupted", hint="start it again", retryable=False)
                 ended.put((number, work(item), None))
             except BaseException as error:
                 ended.put((number, None, error))

@@ -32,6 +32,7 @@ class Objects:
         self._program = program
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
         self._start()
@@ -41,11 +42,20 @@ class Objects:
         self._stop()
 
     def read(self, oid: str, kind: str, *, limit: int) -> bytes | None:
-        """Returns the bytes of one object; None if it is missing."""
+        """Returns the bytes of one object; None if it is missing. Safe to call from several threads."""
+        with self._lock:
+            return self._read(oid, kind, limit)
+
+    def _read(self, oid: str, kind: str, limit: int) -> bytes | None:
         into, out = self._pipes()
-        into.write(f"{oid}\n".encode())
-        into.flush()
+        try:
+            into.write(f"{oid}\n".encode())
+            into.flush()
+        except BrokenPipeError:
+            raise _ended() from None
         head = out.readline().decode("ascii", "replace").split()
+        if not head:
+            raise _ended()
         if len(head) == 2 and head[1] == "missing":
             return None
         if len(head) != 3 or head[1] != kind:
@@ -58,7 +68,8 @@ class Objects:
             raise RefusedError(f"an object of {size:,} bytes exceeds the limit of {limit:,}", rule="archive-size",
                           hint="the limit is meant for skills")  # fmt: skip
         data = out.read(size)
-        out.read(1)
+        if len(data) < size or not out.read(1):
+            raise _ended()
         return data
 
     def absent(self, oids: Iterable[str]) -> list[str]:
@@ -71,8 +82,9 @@ class Objects:
 
     def restart(self) -> None:
         """Restarts the process, so that it sees new packs."""
-        self._stop()
-        self._start()
+        with self._lock:
+            self._stop()
+            self._start()
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None or self._process.stdin is None or self._process.stdout is None:
@@ -109,7 +121,6 @@ class GitTree:
         self._missing = missing
         self._below = below
         self._asked: set[str] = set()
-        self._lock = threading.Lock()
         self.commit = commit
 
     @cached_property
@@ -152,11 +163,10 @@ class GitTree:
         node = self.nodes.get(path)
         if node is None:
             raise NotFoundError(f"the repository has no file {path!r}", hint="check the path")
-        with self._lock:
+        data = self._objects.read(node.key, "blob", limit=limit)
+        if data is None:
+            self.prefetch([path])
             data = self._objects.read(node.key, "blob", limit=limit)
-            if data is None:
-                self.prefetch([path])
-                data = self._objects.read(node.key, "blob", limit=limit)
         if data is None:
             raise UnavailableError(f"the remote did not send {path!r}", hint="try again later")
         return data
@@ -232,6 +242,10 @@ class _Walk:
 
     def _is_wanted(self, folder: str) -> bool:
         return f"{folder}/".startswith(f"{self.only}/") or f"{self.only}/".startswith(f"{folder}/") if self.only else True
+
+
+def _ended() -> UnavailableError:
+    return UnavailableError("git ended while it was read from", hint="check whether the system kills processes; try again")
 
 
 def _too_large(message: str) -> RefusedError:

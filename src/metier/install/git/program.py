@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from tempfile import TemporaryFile
 
 from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.sources import find_command, safe_environment
@@ -48,6 +49,7 @@ _KEPT = re.compile(
 _KEPT_VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
 _OLDEST = (2, 31)
 _MOST_OUTPUT = 64 * 1024 * 1024
+_START_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,24 +91,21 @@ class GitProgram:
         watched: str | None = None, grown: Callable[[int], None] | None = None,
     ) -> tuple[int, bytes, str]:  # fmt: skip
         """Returns the exit status, the output and the messages of git."""
-        process = subprocess.Popen(
-            [self.path, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self.clean_environment(settings, protocols),
-            cwd=watched or "/",
-            start_new_session=True,
-        )
-        guard = _Guard(process, self.timeout, self.most_bytes, watched, grown, self.cancelled)
-        with guard:
-            out, err = process.communicate(stdin)
-        guard.check_size()
-        if guard.reason:
-            raise guard.reason
-        if len(out) > _MOST_OUTPUT:
-            raise RefusedError("the output of git is too long", rule="repository-size", hint="name a smaller repository")
-        return process.returncode, out, err.decode("utf-8", "replace")
+        # Files and not pipes: a server decides how much is printed, and the guard can see the size of a file.
+        with TemporaryFile() as out, TemporaryFile() as err:
+            process = subprocess.Popen(
+                [self.path, *words], stdin=subprocess.PIPE, stdout=out, stderr=err,
+                env=self.clean_environment(settings, protocols), cwd=watched or "/", start_new_session=True,
+            )  # fmt: skip
+            guard = _Guard(process, self.timeout, self.most_bytes, watched, grown, self.cancelled, (out.fileno(), err.fileno()))
+            with guard:
+                process.communicate(stdin)
+            guard.check_size()
+            if guard.reason:
+                raise guard.reason
+            out.seek(0)
+            err.seek(0)
+            return process.returncode, out.read(_MOST_OUTPUT), err.read(_MOST_OUTPUT).decode("utf-8", "replace")
 
     def clean_environment(self, settings: Iterable[Setting] = (), protocols: Iterable[str] = ()) -> dict[str, str]:
         kept = {name: value for name, value in self.environment.items() if not _is_dropped(name)}
@@ -159,10 +158,17 @@ def find_git(environment: Mapping[str, str], *, timeout: float = 120.0, cancelle
 
 
 def _said(path: str, words: list[str], environment: Mapping[str, str]) -> str:
-    asked = subprocess.run(
-        [path, *words], capture_output=True, check=False, cwd="/", stdin=subprocess.DEVNULL, timeout=30, env=dict(environment)
-    )
-    return asked.stdout.decode("utf-8", "replace") if asked.returncode == 0 else ""
+    try:
+        done = subprocess.run(
+            [path, *words], capture_output=True, check=False, cwd="/", stdin=subprocess.DEVNULL, timeout=_START_SECONDS,
+            env=dict(environment),
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = "it takes too long" if isinstance(error, subprocess.TimeoutExpired) else (error.strerror or "error").lower()
+        raise UnavailableError(
+            f"{path} cannot be run: {why}", hint="repair git, or name an archive: https://host/skill.zip"
+        ) from None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
 
 def _is_dropped(name: str) -> bool:
@@ -188,6 +194,8 @@ class _Guard:
     watched: str | None
     grown: Callable[[int], None] | None
     cancelled: threading.Event
+    outputs: tuple[int, ...]
+    """The files that it prints to."""
     reason: MetierError | None = None
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -210,6 +218,10 @@ class _Guard:
         if size > self.most_bytes:
             self.reason = RefusedError(f"the repository has more than {self.most_bytes:,} bytes", rule="repository-size",
                                   hint="name a smaller repository, or an archive of the skill")  # fmt: skip
+        if sum(os.fstat(file).st_size for file in self.outputs) > _MOST_OUTPUT:
+            self.reason = RefusedError(
+                "the output of git is too long", rule="repository-size", hint="name a smaller repository"
+            )
 
     def _watch(self) -> None:
         end = time.monotonic() + self.timeout

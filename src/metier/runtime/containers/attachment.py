@@ -6,10 +6,10 @@ Runs in the small process that supervises a run, and imports no other module of 
 from __future__ import annotations
 
 import os
-import select
 import time
 from typing import Any, NamedTuple
 
+from metier.runtime.readable import wait_readable
 from metier.runtime.sandbox import cgroup
 from metier.runtime.sandbox.starter import StartError
 
@@ -61,7 +61,7 @@ class Attachment:
         ready: bytes = self.order["ready"]
         text = b""
         while len(text) < len(ready):
-            found, _, _ = select.select([out, *cancel], [], [], max(0.0, deadline - time.monotonic()))
+            found = wait_readable([out, *cancel], deadline - time.monotonic())
             if any(each in found for each in cancel):
                 return False
             part = os.read(out, len(ready) - len(text)) if found else b""
@@ -131,7 +131,7 @@ def _output(words: list[str], environment: dict[str, str]) -> str | None:
     text = b""
     deadline = time.monotonic() + _REMOVE_SECONDS
     with open(reader, "rb", buffering=0) as stream:
-        while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0] and (part := stream.read(4096)):
+        while wait_readable([stream], deadline - time.monotonic()) and (part := stream.read(4096)):
             text += part
     status = -1
     while status < 0 and time.monotonic() < deadline:

@@ -15,7 +15,7 @@ from metier.runtime.sandbox import overlay
 from metier.runtime.sandbox.bubblewrap import CODE, SCRATCH, outermost
 from metier.runtime.sandbox.plan import copy_request, overlay_request, plain_request, run_environment
 from metier.runtime.sandbox.seccomp import this_architecture
-from metier.runtime.script_run import ScriptRun
+from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import ScriptCommand
 
 from .command_line import READY, RunFiles, pid_words, remove_words, run_words, start_line
@@ -40,18 +40,11 @@ def plan_container_run(
     """Returns the request. The options are those of `plan_run`; `variables` are the caller's environment."""
     files = RunFiles(base=f"{runs_folder(options)}/metier-{secrets.token_hex(8)}")
     script = f"{run.folder if run.code is None else CODE}/{path}"
-    limits = run.limits
     words = [*command.words, script, *run.arguments]
-    environment = run_environment(run, network, scratch=SCRATCH, zone=variables.get("TZ"))
-    links = {} if options.image else host_root()[1]
+    network_files = network.files if network else []
     mounts = [*_mounts(run, command, has_image=bool(options.image), copied=copied), Mount(source=files.script, target=script)]
-    mounts += [
-        Mount(source=files.root_file(number), target=place)
-        for number, (place, _) in enumerate(network.files if network else ())
-    ]
-    client = client_environment(variables)
-    argv = run_words(engine, files, image=options.image, mounts=mounts, limits=limits, interpreter=words[0])
-    start = run.workspace.folder if run.workspace else run.folder or SCRATCH
+    mounts += [Mount(source=files.root_file(number), target=place) for number, (place, _) in enumerate(network_files)]
+    argv = run_words(engine, files, image=options.image, mounts=mounts, limits=run.limits, interpreter=words[0])
     workspace: dict[str, object] = {}
     if run.workspace and copied:
         workspace = copy_request(run.workspace)
@@ -59,43 +52,53 @@ def plan_container_run(
         workspace = overlay_request(run.workspace)
         layers = json.dumps(workspace["overlay"])
         argv = [*engine.mounting_words, sys.executable, "-I", "-S", "-B", overlay.__file__, layers, *argv]
-    in_memory = engine.has_scratch_in_memory
+    environment = run_environment(run, network, scratch=SCRATCH, zone=variables.get("TZ"))
+    start = run.workspace.folder if run.workspace else run.folder or SCRATCH
     return {
         **plain_request(),
         **workspace,
         "level": "off",  # of the client, which confines the script
         "argv": argv,
-        "environment": client,
+        "environment": client_environment(variables),
         "folder": "/",
         "start": "/",
         "script_path": path,
         "script": data,
         "base": files.base,
-        "scratch_on_disk": not in_memory,
+        "scratch_on_disk": not engine.has_scratch_in_memory,
         "stdin": run.stdin or b"",
         "log": run.log,
         "outputs": list(run.outputs),
         "ports": list(network.ports) if network else [],
-        "root_files": [data for _, data in network.files] if network else [],
+        "root_files": [data for _, data in network_files],
         "cgroup": False,  # of the client; the engine makes one for the container
         "guarded": False,
-        "limits": {name: value for name, value in asdict(limits).items() if name != "require"},
+        "limits": {name: value for name, value in asdict(run.limits).items() if name != "require"},
         "rlimits": [],
         "watched": True,
         "helpers": 1,  # the shell that waits
         "container": {
-            "links": links,
+            **_attachment_order(engine, files, run.limits, variables=variables),
+            "links": {} if options.image else host_root()[1],
             "filter": _profile(internet=network is not None),
-            "ready": READY,
             "line": start_line(words, folder=start, environment=environment, has_input=run.stdin is not None),
-            "remove": remove_words(engine, files.name),
-            "environment": client,
-            "pid_words": pid_words(engine, files),
-            "pid_file": files.pid,
-            "scratch": SCRATCH if in_memory else "",
-            "memory": limits.memory_bytes,
-            "tasks": limits.processes + 1,
         },
+    }
+
+
+def _attachment_order(
+    engine: ContainerEngine, files: RunFiles, limits: Limits, *, variables: Mapping[str, str]
+) -> dict[str, object]:
+    """Returns how the supervisor finds the container, measures it and removes it."""
+    return {
+        "ready": READY,
+        "remove": remove_words(engine, files.name),
+        "environment": client_environment(variables),
+        "pid_words": pid_words(engine, files),
+        "pid_file": files.pid,
+        "scratch": SCRATCH if engine.has_scratch_in_memory else "",
+        "memory": limits.memory_bytes,
+        "tasks": limits.processes + 1,
     }
 
 

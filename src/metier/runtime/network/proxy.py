@@ -13,13 +13,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import select
 import selectors
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
 
+from metier.runtime.readable import wait_readable
 from metier.spec import DEFAULT_PORTS, clean_host
 from metier.values import dataclass
 
@@ -142,11 +142,13 @@ class Proxy:
         if self._context is None:
             self._context = ssl.create_default_context()
             self._context.set_alpn_protocols(["http/1.1"])
+        upstream.link.settimeout(_CONNECT_SECONDS)
         try:
             link = self._context.wrap_socket(upstream.link, server_hostname=upstream.target.host)
         except OSError as error:
             upstream.record.failed = f"TLS: {getattr(error, 'verify_message', '') or error}"
             raise
+        link.settimeout(None)
         self.track(link)
         upstream.link, upstream.is_tls = link, True
         return upstream
@@ -161,8 +163,7 @@ class Proxy:
             self.forget(upstream.link)
 
     def _serve_tunnel(self, client: socket.socket, upstream: Upstream) -> None:
-        ready, _, _ = select.select([client, upstream.link], [], [])
-        if client not in ready:
+        if client not in wait_readable([client, upstream.link]):
             relay(client, upstream)
             return
         first = client.recv(16, socket.MSG_PEEK)
@@ -198,9 +199,13 @@ class Proxy:
         problem: OSError | None = None
         for address in allowed:
             try:
-                return socket.create_connection((str(address), target.port), timeout=_CONNECT_SECONDS), address
+                link = socket.create_connection((str(address), target.port), timeout=_CONNECT_SECONDS)
             except OSError as error:
                 problem = error
+            else:
+                # An answer may take as long as the run: its own limit ends both.
+                link.settimeout(None)
+                return link, address
         assert problem is not None  # noqa: S101  the loop ran
         raise problem
 
@@ -329,7 +334,7 @@ def _wait_for_more(client: socket.socket, seen: int) -> bool:
     """Waits until more than `seen` bytes can be peeked. A peek does not take them, so `select` would not wait."""
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, seen + 1)
     try:
-        select.select([client], [], [], _CONNECT_SECONDS)
+        wait_readable([client], _CONNECT_SECONDS)
         return len(client.recv(LONGEST_HELLO, socket.MSG_PEEK)) > seen
     finally:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)

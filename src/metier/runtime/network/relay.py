@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 import threading
 
+from metier.runtime.readable import wait_readable
 from metier.values import dataclass
 
 from .connections import Connection, ConnectionDecision
@@ -71,8 +71,6 @@ class Upstream:
 
 def relay(client: socket.socket, upstream: Upstream) -> None:
     """Passes bytes both ways until both sides have ended."""
-    upstream.link.settimeout(None)
-    client.settimeout(None)
     if isinstance(client, ssl.SSLSocket) or isinstance(upstream.link, ssl.SSLSocket):
         _relay_tls(client, upstream)
         return
@@ -101,8 +99,8 @@ def _relay_tls(client: socket.socket, upstream: Upstream) -> None:
     """In one thread: a TLS connection must not be used by two at once. It ends with the first side that ends."""
     links = (client, upstream.link)
     while True:
-        waiting = [each for each in links if isinstance(each, ssl.SSLSocket) and each.pending()]
-        for link in waiting or select.select(links, [], [])[0]:
+        waiting: list[socket.socket] = [each for each in links if isinstance(each, ssl.SSLSocket) and each.pending()]
+        for link in waiting or wait_readable(links):
             data = upstream.receive() if link is upstream.link else client.recv(_PART)
             if not data:
                 return

@@ -72,8 +72,7 @@ def plain_request() -> dict[str, object]:
 
 def plan_run(
     features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand,
-    network: ScriptNetwork | None = None,
-    copied: bool = False,
+    network: ScriptNetwork | None = None, copied: bool = False,
 ) -> dict[str, object]:  # fmt: skip
     """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes.
 
@@ -84,13 +83,10 @@ def plan_run(
     scratch = f"{base}/scratch" if base else bubblewrap.SCRATCH
     inside = run.folder if run.code is None else bubblewrap.CODE
     script = f"{base}/skill/{path}" if base else f"{inside}/{path}"
-    words = [*command.words, script, *run.arguments]
-    limits = run.limits
-    files = network.files if network else []
     request: dict[str, object] = {
         **plain_request(),
         "level": level.value,
-        "argv": words,
+        "argv": [*command.words, script, *run.arguments],
         "environment": run_environment(run, network, scratch=scratch, zone=features.zone, is_linked=bool(base)),
         "node_modules": f"{run.packages.folder}/node_modules" if run.packages and run.packages.is_node else "",
         "folder": run.folder if run.code is None else "",
@@ -102,58 +98,65 @@ def plan_run(
         "stdin": run.stdin,
         "log": run.log,
         "outputs": list(run.outputs),
-        "ports": list(network.ports) if network else [],
-        "takes_all": network.takes_all if network else False,
-        "root_files": [data for _, data in files],
         "cgroup": features.cgroup,
-        "guarded": level is IsolationLevel.LANDLOCK and features.abi < SCOPED_SIGNALS,
-        "limits": {name: value for name, value in asdict(limits).items() if name != "require"},
-        "rlimits": [] if level is IsolationLevel.OFF else _rlimits(limits),
+        "limits": {name: value for name, value in asdict(run.limits).items() if name != "require"},
+        "rlimits": [] if level is IsolationLevel.OFF else _rlimits(run.limits),
         "watched": level is not IsolationLevel.OFF and sys.platform == "linux",
-        # bubblewrap's own two processes
-        "helpers": 2 if level is IsolationLevel.NAMESPACE else 0,
+        "helpers": 0,
+        "guarded": False,
     }
-    merged = ""
-    if run.workspace and is_namespace and not copied:
-        request |= overlay_request(run.workspace)
-        merged = run.workspace.merged
-    elif run.workspace and is_namespace:
-        request |= {**copy_request(run.workspace), "start": run.workspace.folder}
-        merged = run.workspace.copy
-    elif run.workspace:
-        request |= copy_request(run.workspace)
     if is_namespace:
-        request["argv"] = bubblewrap.arguments(
-            features.bwrap or "", words, skill=run.folder, script=script, packages=run.packages,
-            also_readable=(*command.readable, *run.inputs, *_package_folders(run)),
-            files=[place for place, _ in files], links=network.links if network else {}, scratch_bytes=limits.scratch_bytes,
-            workspace=run.workspace.folder if run.workspace else "", merged=merged,
-            is_writable=run.workspace is not None and run.workspace.write,
-        )  # fmt: skip
-        request["filter"] = _filter(
-            seccomp.FilterOptions(internet=network is not None, tracing=network is not None and network.takes_all)
-        )
-        request["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
-    elif level is IsolationLevel.LANDLOCK:
-        options = seccomp.FilterOptions(keep_files=True, keep_sizes=features.abi < 3)
-        request["filter"] = _filter(options)
-        request["abi"] = features.abi
-        request["readable"] = [
-            *system.readable(),
-            *command.readable,
-            *run.inputs,
-            *_package_folders(run),
-            *_folders(run),
-            f"{base}/skill",
-        ]
-        request["writable"] = [scratch, *_writable(run), *system.DEVICES]
+        return {**request, **_namespace_request(features, run, command, script=script, network=network, copied=copied)}
+    request |= copy_request(run.workspace) if run.workspace else {}
+    readable, writable = [*_readable(run, command), f"{base}/skill"], [scratch, *_writable(run)]
+    if level is IsolationLevel.LANDLOCK:
+        request |= _landlock_request(features, readable=readable, writable=writable)
     elif level is IsolationLevel.SEATBELT:
-        profile = seatbelt.profile(
-            readable=[*_readable(run, command), f"{base}/skill"],
-            writable=[scratch, *_writable(run)],
-        )  # fmt: skip
-        request["argv"] = [seatbelt.PROGRAM, "-p", profile, *words]
+        profile = seatbelt.profile(readable=readable, writable=writable)
+        request["argv"] = [seatbelt.PROGRAM, "-p", profile, *command.words, script, *run.arguments]
     return request
+
+
+def _namespace_request(
+    features: SandboxFeatures, run: ScriptRun, command: ScriptCommand, *, script: str, network: ScriptNetwork | None,
+    copied: bool,
+) -> dict[str, object]:  # fmt: skip
+    """Returns what a namespace has and other levels do not: the command line of bubblewrap, mounts, and the network."""
+    files = network.files if network else []
+    takes_all = network is not None and network.takes_all
+    workspace: dict[str, object] = {}
+    merged = ""
+    if run.workspace and copied:
+        workspace, merged = {**copy_request(run.workspace), "start": run.workspace.folder}, run.workspace.copy
+    elif run.workspace:
+        workspace, merged = overlay_request(run.workspace), run.workspace.merged
+    words = bubblewrap.arguments(
+        features.bwrap or "", [*command.words, script, *run.arguments], skill=run.folder, script=script, packages=run.packages,
+        also_readable=(*command.readable, *run.inputs, *_package_folders(run)), files=[place for place, _ in files],
+        links=network.links if network else {}, scratch_bytes=run.limits.scratch_bytes, merged=merged,
+        workspace=run.workspace.folder if run.workspace else "",
+        is_writable=run.workspace is not None and run.workspace.write,
+    )  # fmt: skip
+    return {
+        **workspace,
+        "argv": words,
+        "ports": list(network.ports) if network else [],
+        "takes_all": takes_all,
+        "root_files": [data for _, data in files],
+        "filter": _filter(seccomp.FilterOptions(internet=network is not None, tracing=takes_all)),
+        "rlimits": [*_rlimits(run.limits), ("RLIMIT_NPROC", run.limits.processes, run.limits.processes)],
+        "helpers": 2,  # bubblewrap's own two processes
+    }
+
+
+def _landlock_request(features: SandboxFeatures, *, readable: list[str], writable: list[str]) -> dict[str, object]:
+    return {
+        "filter": _filter(seccomp.FilterOptions(keep_files=True, keep_sizes=features.abi < 3)),
+        "abi": features.abi,
+        "readable": readable,
+        "writable": [*writable, *system.DEVICES],
+        "guarded": features.abi < SCOPED_SIGNALS,
+    }
 
 
 def _readable(run: ScriptRun, command: ScriptCommand) -> tuple[str, ...]:

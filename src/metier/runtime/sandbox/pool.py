@@ -8,6 +8,8 @@ import select
 import socket
 import sys
 
+from metier.runtime.readable import wait_readable
+
 from . import process_tree as tree
 from . import scratch
 from .cgroup import CgroupParent, remove_leaf
@@ -87,13 +89,13 @@ class Pool:
 
             adopt_orphans()
         sources = [each for each in (self.descriptor, self.caller) if each >= 0]
-        starter = None if select.select(sources, [], [], _IDLE)[0] else self._new_starter()
+        starter = None if wait_readable(sources, _IDLE) else self._new_starter()
         connection = self._next_connection(sources)
         if connection is None:
             if starter:
                 starter.discard()
             return
-        if select.select([self.descriptor], [], [], 0)[0]:
+        if wait_readable([self.descriptor], 0):
             self._report_busy()
         with connection:
             request = read_request(connection)
@@ -113,7 +115,7 @@ class Pool:
 
     def _next_connection(self, sources: list[int]) -> socket.socket | None:
         """Returns the connection of the next run, or None if the caller has ended, even if a fork of it has our socket."""
-        if self.descriptor not in select.select(sources, [], [])[0]:
+        if self.descriptor not in wait_readable(sources):
             return None
         link = socket.socket(fileno=self.descriptor)
         message, descriptors, _, _ = socket.recv_fds(link, 1, 1)

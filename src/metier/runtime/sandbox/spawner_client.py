@@ -6,7 +6,6 @@ import asyncio
 import atexit
 import marshal
 import os
-import select
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metier.errors import UnavailableError
+from metier.runtime.readable import wait_readable
 
 from .messages import MOST_LISTENERS, read_message, write_message
 from .scope import scope_words
@@ -106,8 +106,7 @@ def _spawn(scope: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
 
 def _has_started(connection: socket.socket) -> bool:
     """Returns False if the service manager did not start the spawner, or takes too long."""
-    ready, _, _ = select.select([connection], [], [], _SCOPE_SECONDS)
-    return bool(ready) and connection.recv(1) == b"+"
+    return bool(wait_readable([connection], _SCOPE_SECONDS)) and connection.recv(1) == b"+"
 
 
 _SPAWNER = _Spawner()

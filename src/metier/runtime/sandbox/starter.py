@@ -9,9 +9,10 @@ import json
 import marshal
 import os
 import secrets
-import select
 import sys
 import time
+
+from metier.runtime.readable import wait_readable
 
 from . import process_tree as tree
 from .cgroup import CgroupParent, Leaf
@@ -122,8 +123,7 @@ class Starter:
     def _child_of_bubblewrap(self, deadline: float) -> int:
         text = b""
         while b"}" not in text:
-            ready, _, _ = select.select([self._info], [], [], max(0.0, deadline - time.monotonic()))
-            part = os.read(self._info, 4096) if ready else b""
+            part = os.read(self._info, 4096) if wait_readable([self._info], deadline - time.monotonic()) else b""
             if not part:
                 raise StartError("bubblewrap ended before it built the namespace")
             text += part

@@ -32,7 +32,7 @@ class _Row:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Contents:
     rows: tuple[_Row, ...] = ()
-    salt: str = ""
+    salt: bytes = b""
     check: str = ""
 
 
@@ -101,7 +101,7 @@ class SecretStore:
         if kind is VaultKind.FILE:
             return PlainVault()
         if kind is VaultKind.PASSPHRASE:
-            return PassphraseVault(base64.b64decode(contents.salt), contents.check, self._ask)
+            return PassphraseVault(contents.salt, contents.check, self._ask)
         backend = find_keyring()
         if backend is None:
             raise UnavailableError(
@@ -116,8 +116,8 @@ class SecretStore:
             if stat.S_IMODE(os.stat(self.file).st_mode) & 0o077:
                 raise ConfigError("other users can read it", file=self.file, hint=f"run `chmod 600 {self.file}`")
             data: dict[str, Any] = json.loads(read_regular(self.file))
-            rows = tuple(map(_row, data["secrets"]))
-            return _Contents(rows=rows, salt=str(data.get("salt", "")), check=str(data.get("check", "")))
+            rows, salt = tuple(map(_row, data["secrets"])), base64.b64decode(data.get("salt", ""), validate=True)
+            return _Contents(rows=rows, salt=salt, check=str(data.get("check", "")))
         except FileNotFoundError:
             return _Contents()
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -131,7 +131,7 @@ class SecretStore:
         vault = self._vaults.get(VaultKind.PASSPHRASE)
         salt, check = contents.salt, contents.check
         if isinstance(vault, PassphraseVault) and vault.check:
-            salt, check = base64.b64encode(vault.salt).decode(), vault.check
+            salt, check = vault.salt, vault.check
         rows = [
             {
                 "name": row.secret.name, "skill": row.secret.skill, "hosts": row.secret.hosts, "places": row.secret.places,
@@ -139,7 +139,8 @@ class SecretStore:
             }
             for row in sorted(contents.rows, key=lambda row: _key(row.secret))
         ]  # fmt: skip
-        replace_text(self.file, json.dumps({"version": 1, "salt": salt, "check": check, "secrets": rows}, indent=2) + "\n")
+        document = {"version": 1, "salt": base64.b64encode(salt).decode(), "check": check, "secrets": rows}
+        replace_text(self.file, json.dumps(document, indent=2) + "\n")
 
 
 def _row(data: dict[str, Any]) -> _Row:

@@ -60,8 +60,11 @@ class PlainVault:
     def seal(self, secret: StoredSecret, value: str) -> str:  # noqa: ARG002
         return base64.b64encode(value.encode()).decode()
 
-    def open(self, secret: StoredSecret, sealed: str) -> str:  # noqa: ARG002
-        return base64.b64decode(sealed).decode()
+    def open(self, secret: StoredSecret, sealed: str) -> str:
+        try:
+            return base64.b64decode(sealed, validate=True).decode()
+        except ValueError:
+            raise _changed(secret) from None
 
     def forget(self, sealed: str) -> None:
         pass
@@ -83,7 +86,10 @@ class KeyringVault:
         if kept is None:
             raise UnavailableError(f"{secret.name} is not in the keyring", hint=f"run `metier secret set {secret.name}`",
                                    retryable=False)  # fmt: skip
-        bound, value = json.loads(kept)
+        try:
+            bound, value = json.loads(kept)
+        except (ValueError, TypeError):
+            raise _changed(secret) from None
         if bound != _bound(secret):
             # Otherwise a change of the file would send the value elsewhere.
             raise _changed(secret)
@@ -127,7 +133,7 @@ class PassphraseVault:
 
         try:
             return self._decrypt(sealed, _bound(secret))
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise _changed(secret) from None
 
     def forget(self, sealed: str) -> None:
@@ -149,7 +155,7 @@ class PassphraseVault:
             self.check = self._encrypt(_SERVICE, "check")
         try:
             self._decrypt(self.check, "check")
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             self._key = b""
             raise RefusedError("this is not the passphrase of your secrets", rule="secrets", hint="try again") from None
 

@@ -110,6 +110,8 @@ def _write(folder: int, name: str, old: os.stat_result | None, above: int, chang
         _write_link(folder, name, change, is_new=is_new)
         return
     data = read_below(above, change.path, limit=_LARGEST)
+    if len(data) > _LARGEST:
+        raise _RefusedChangeError(f"it is larger than {_LARGEST:,} bytes")
     if old is not None and not stat.S_ISREG(old.st_mode):
         os.unlink(name, dir_fd=folder)  # a link or the like, which the user agreed to replace
         old, is_new = None, True

@@ -166,6 +166,8 @@ class Workspace:
             result = apply_changes(reader.below, reader.above, wanted, is_changed=self._is_changed)
             for change in result.applied:
                 self._note_applied(reader, change)
+            if reader.is_copy:
+                self._note_copied(result.applied)
         if self.is_kept:
             self._save()
         if result.applied and not self.is_in_use and not self.changes():
@@ -259,12 +261,15 @@ class Workspace:
                     self._left[change.path] = _identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
                 else:
                     os.unlink(name, dir_fd=folder)
-        elif reader.is_copy:
-            before, now = read_copied(self.layer), copied_state(f"{self.layer}/copy")
+
+    def _note_copied(self, changes: Iterable[FileChange]) -> None:
+        """Records the files of a copy as they are now: they are no longer changes."""
+        before, now = read_copied(self.layer), copied_state(f"{self.layer}/copy")
+        for change in changes:
             before.pop(change.path, None)
             if change.path in now:
                 before[change.path] = now[change.path]
-            replace_text(f"{self.layer}/copied.json", json.dumps(before))
+        replace_text(f"{self.layer}/copied.json", json.dumps(before))
 
     def _new_changes(self, reader: LayerReader) -> Iterator[FileChange]:
         """Yields the changes that were not applied yet."""

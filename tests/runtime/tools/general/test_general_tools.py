@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import http.server
 import os
 import subprocess
@@ -20,6 +21,7 @@ from metier.runtime import (
     ApprovalAnswer,
     EventBus,
     Limits,
+    Outcome,
     PackageMount,
     PackagePlan,
     Permissions,
@@ -34,8 +36,9 @@ from metier.runtime import (
     events,
 )
 from metier.runtime.scripts.interpreters import Interpreters
+from metier.runtime.tools.general.command_output import SessionCommands
 from metier.spec import DeclaredPackages, PackageEcosystem
-from metier.testing import EventRecorder, skill_folder
+from metier.testing import EventRecorder, run_now, skill_folder
 from metier.values import replace
 
 FILES = ["list_files", "read_file", "search_files", "write_file", "edit_file"]
@@ -286,6 +289,22 @@ def test_commands_in_the_background_end_with_the_session(tmp_path: Path) -> None
 
     run(work)
     assert mark not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_command_in_the_background_that_cannot_be_run_says_why() -> None:
+    async def fail(_: str) -> Outcome:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def state() -> str:
+        commands = SessionCommands()
+        output = commands.start("make", fail, lambda _: None)
+        assert output.task is not None
+        await asyncio.wait([output.task])
+        assert output.task.exception() is None
+        commands.close()
+        return output.state
+
+    assert run_now(state()) == "cannot be run: no space left on device"
 
 
 def test_too_many_commands_in_the_background_are_refused(tmp_path: Path) -> None:

@@ -134,6 +134,8 @@ class SessionCommands:
                 ended(output.outcome)
             except MetierError as error:
                 output.error = f"{error}; {error.hint}"
+            except OSError as error:
+                output.error = f"cannot be run: {(error.strerror or str(error)).lower()}"
             finally:
                 if output.outcome is not None:
                     output.remove_log()
