@@ -7,6 +7,7 @@ with two workers it must be at least 0.8 of that with one. The Ray part needs th
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -53,7 +54,7 @@ def _seconds(task: Callable[[int], int], on: BulkMap) -> float:
 def _kill_a_node(task: Callable[[int], int]) -> None:
     from bulk.ray_cluster import RayCluster
 
-    with RayCluster() as cluster:
+    with tempfile.TemporaryDirectory() as folder, RayCluster(Path(folder)) as cluster:
         done = 0
 
         def advance(more: int) -> None:
@@ -61,7 +62,7 @@ def _kill_a_node(task: Callable[[int], int]) -> None:
             done += more
             if done == _ITEMS // 3:
                 print(f"ray: {done} of {_ITEMS} items done, killing one of two nodes")
-                cluster.kill_node()
+                cluster.kill_second_node()
 
         started = time.perf_counter()
         found = map_items(task, range(_ITEMS), on=RayMap(cluster.address), advance=advance)

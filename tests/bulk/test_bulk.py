@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from builders import write_skill
 from bulk import tasks
+from bulk.ray_cluster import RayCluster
+from cli.shell import METIER
+from guards import eventually
 from metier.bulk import BulkMap, ItemFailure, LocalMap, ResultJournal, map_items, open_map
 from metier.errors import ConfigError, ConflictError, UsageError
 
-if TYPE_CHECKING:
-    from bulk.ray_cluster import RayCluster
-
+_LONG_BODY = "Run `sort notes.txt` and read what it prints.\n\n```python\nprint(sorted(open('notes.txt')))\n```\n\n" * 500
 _NO_RAY = "ray is not installed: uv sync --extra ray"
 
 
@@ -62,11 +64,9 @@ class _Suite:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
     pytest.importorskip("ray", reason=_NO_RAY)
-    from bulk.ray_cluster import RayCluster
-
-    with RayCluster() as cluster:
+    with RayCluster(tmp_path_factory.mktemp("ray")) as cluster:
         yield cluster
 
 
@@ -89,10 +89,36 @@ class TestRayMap(_Suite):
             nonlocal done
             done += more
             if done == 20:
-                cluster.kill_node()
+                cluster.kill_second_node()
 
         found = map_items(tasks.slow_square, range(150), on=on, advance=advance)
         assert found == [number * number for number in range(150)]
+
+    def test_a_scan_survives_a_node_and_its_own_end_and_names_a_lost_cluster(self, cluster: RayCluster, tmp_path: Path) -> None:
+        cluster.start_second_node()
+        for number in range(40):
+            write_skill(tmp_path / "skills", f"skill-{number}", body=_LONG_BODY)
+        journal = tmp_path / "scan.jsonl"
+        words = [METIER, "skill", "scan", "skills", "--json", "--on", cluster.client_address, "--journal", str(journal)]
+        environment = {**cluster.environment, "METIER_HOME": str(tmp_path / "home")}
+
+        def rows() -> int:
+            return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=tmp_path, env=environment) as scan:
+            eventually(lambda: rows() >= 5, "the scan has begun")
+            cluster.kill_second_node()
+            eventually(lambda: rows() >= 10, "it goes on without the node")
+            scan.kill()
+        assert 10 <= rows() < 40
+        ran = subprocess.run(words, capture_output=True, check=True, cwd=tmp_path, env=environment)
+        assert (json.loads(ran.stdout)["data"]["pass"], rows()) == (40, 40)
+        journal.unlink()
+        with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path, env=environment) as scan:
+            eventually(lambda: rows() >= 5, "the scan has begun")
+            cluster.kill_head()
+            answer = json.loads(scan.communicate()[0])
+        assert (scan.returncode, answer["error"]["code"]) == (4, "unavailable")
 
 
 def test_a_journal_belongs_to_one_process_and_one_function(tmp_path: Path) -> None:

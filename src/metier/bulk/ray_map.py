@@ -47,9 +47,14 @@ class RayMap:
                     ready, _ = ray.wait(list(running), num_returns=1)
                     for reference in ready:
                         yield running.pop(reference), _result(ray, reference)
+            except ConnectionError:
+                running.clear()
+                raise UnavailableError(
+                    f"the Ray cluster at {self.address} has gone", hint="start it again; a journal has the results so far"
+                ) from None
             finally:
                 for reference in running:
-                    with contextlib.suppress(ray.exceptions.RayError):
+                    with contextlib.suppress(ray.exceptions.RayError, ConnectionError):
                         ray.cancel(reference, force=True)
 
     @contextlib.contextmanager

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from .removal import remove
     from .sbom import SbomSkill, build_sbom
     from .skill_switches import SWITCH_FILES, SkillSwitches, plan_switch_off, read_switches
-    from .source_scan import ScannedSkill, scan_folder, scan_folders, scan_ref
+    from .source_scan import ScannedSkill, UnscannedSkill, scan_folder, scan_folders, scan_ref
     from .store import SkillStore, group_by_store, store_of
     from .targets.agent_visibility import AgentVisibility
     from .targets.agents_md import AgentsMd, write_agents_md
@@ -158,6 +158,7 @@ __all__ = [
     "SourceRules",
     "StepReason",
     "TrialSkill",
+    "UnscannedSkill",
     "UpdateState",
     "UpdateStatus",
     "Verb",
@@ -362,6 +363,7 @@ if not TYPE_CHECKING:
             "metier.install.removal": ("remove",),
             "metier.install.source_scan": (
                 "ScannedSkill",
+                "UnscannedSkill",
                 "scan_folder",
                 "scan_folders",
                 "scan_ref",

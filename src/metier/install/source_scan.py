@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from metier.archive import ArchiveFormat, pack, unpack
 from metier.bulk import BulkMap, ItemFailure, ResultJournal, map_items
-from metier.errors import UnavailableError, plural
+from metier.errors import NotFoundError, RefusedError
 from metier.scan import ScanReport, scan
 from metier.sources import DiskFiles
 from metier.spec import Files
@@ -22,7 +22,7 @@ from metier.values import dataclass
 from .fetch.job import Access, Choose, Progress, choose_default, ignore_progress
 from .refs.ref_types import Ref, publisher_of
 
-__all__ = ["ScannedSkill", "scan_folder", "scan_folders", "scan_packed", "scan_ref"]
+__all__ = ["ScannedSkill", "UnscannedSkill", "scan_folder", "scan_folders", "scan_packed", "scan_ref"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,15 @@ class ScannedSkill:
     """The owner of the repository, or the host of another address; empty for a folder. Advisories name it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnscannedSkill:
+    """A skill whose scan failed."""
+
+    name: str
+    where: str
+    reason: str
+
+
 def scan_folder(folder: str) -> ScannedSkill:
     """Scans the skill in a folder."""
     return _scan(os.path.basename(folder), folder, DiskFiles(folder))
@@ -44,29 +53,28 @@ def scan_folder(folder: str) -> ScannedSkill:
 def scan_folders(
     folders: Sequence[str],
     *,
-    on: BulkMap,
+    on: BulkMap | None = None,
     journal: ResultJournal | None = None,
     advance: Callable[[int], object] = lambda _: None,
-) -> list[ScannedSkill]:  # fmt: skip
-    """Scans many skills in processes of this machine or on a cluster. UnavailableError names those that failed."""
-    disk = [DiskFiles(folder) for folder in folders]
-    names = [os.path.basename(folder) for folder in folders]
+) -> tuple[list[ScannedSkill], list[UnscannedSkill]]:  # fmt: skip
+    """Scans many skills, in this process or through `on`. Returns them and those that could not be scanned."""
     # Packed: a worker on another machine does not see this disk.
-    items = [(name, pack(files, to=ArchiveFormat.ZIP)) for name, files in zip(names, disk, strict=True)]
-    found: list[ScannedSkill] = []
-    failed: list[str] = []
-    reports = map_items(scan_packed, items, on=on, journal=journal, advance=advance)
-    for folder, name, files, report in zip(folders, names, disk, reports, strict=True):
-        if isinstance(report, ItemFailure):
-            failed.append(f"{name}: {report.reason}")
-        else:
-            found.append(ScannedSkill(name=name, where=folder, files=files, report=report))
-    if failed:
-        raise UnavailableError(
-            f"{plural(len(failed), 'skill')} could not be scanned: {'; '.join(failed[:5])}",
-            hint="scan them alone; with --journal the others are not scanned again",
-        )
-    return found
+    packed = {folder: archive for folder in folders if (archive := _packed(folder))} if on is not None else {}
+    found: dict[str, ScannedSkill] = {}
+    failed: list[UnscannedSkill] = []
+    for folder in folders:
+        if folder not in packed:
+            found[folder] = scan_folder(folder)
+            advance(1)
+    if on is not None:
+        items = [(os.path.basename(folder), archive) for folder, archive in packed.items()]
+        reports = map_items(scan_packed, items, on=on, journal=journal, advance=advance)
+        for folder, (name, _), report in zip(packed, items, reports, strict=True):
+            if isinstance(report, ItemFailure):
+                failed.append(UnscannedSkill(name=name, where=folder, reason=report.reason))
+            else:
+                found[folder] = ScannedSkill(name=name, where=folder, files=DiskFiles(folder), report=report)
+    return [found[folder] for folder in folders if folder in found], failed
 
 
 def scan_packed(item: tuple[str, bytes]) -> ScanReport:
@@ -89,3 +97,11 @@ def scan_ref(
 
 def _scan(name: str, where: str, files: Files, publisher: str = "") -> ScannedSkill:
     return ScannedSkill(name=name, where=where, files=files, report=scan(files, folder=name), publisher=publisher)
+
+
+def _packed(folder: str) -> bytes | None:
+    """Returns the skill as an archive; None if it has files that no archive holds, such as `con` or one that cannot be read."""
+    try:
+        return pack(DiskFiles(folder), to=ArchiveFormat.ZIP)
+    except (RefusedError, NotFoundError):
+        return None

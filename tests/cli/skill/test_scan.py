@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import zipfile
 
+import pytest
+
 from cli.shell import Shell
 from metier.scan import RULES
 
@@ -130,3 +132,13 @@ def test_an_archive_is_scanned_without_being_unpacked_to_disk(shell: Shell) -> N
 
 def test_a_ref_that_cannot_be_fetched_is_unavailable(shell: Shell) -> None:
     shell("skill", "scan", "owner/repo", "--offline").failed(4, "not in the cache")
+
+
+@pytest.mark.parametrize("options", ["--jobs 2", "--journal scan.jsonl"])
+def test_files_that_no_archive_can_hold_are_scanned_by_several_processes_too(shell: Shell, options: str) -> None:
+    (shell.skill("one") / "con.txt").write_text("for a console")
+    (shell.skill("two") / "notes.txt").touch(mode=0)
+    shell.skill("three")
+    alone = shell.sh('"$METIER" skill scan --installed', humble=True).ok().out
+    assert "SK901: not scanned: it cannot be read" in alone
+    assert shell.sh(f'"$METIER" skill scan --installed {options}', humble=True).ok().out == alone

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,14 @@ import click
 from metier.app import App
 from metier.archive import digest
 from metier.cli.completion import skills_or_paths
+from metier.cli.core.bulk_options import jobs_option, journal_option, on_option, opened_journal
 from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, as_github, as_sarif
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.errors import NotFoundError, SkillNotFoundError, UsageError
-from metier.install import ScannedSkill, scan_folder, scan_ref
+from metier.install import ScannedSkill, UnscannedSkill, scan_folders, scan_ref
 from metier.runtime.behaviour import BehaviourReport, with_behaviour
 from metier.scan import (
     RULES,
@@ -61,9 +61,9 @@ _JUDGE_HINT = "`metier skill scan NAME --judge [--model NAME]`; see docs/scan.md
 @click.option("--run", "runs", is_flag=True, help="Also run it in the sandbox, without network, and report what it does.")
 @click.option("--judge", is_flag=True, help="Ask a model too; it can only add findings.")
 @click.option("--model", metavar="NAME", help="With --judge: use this model instead of the one in your settings.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Scan in this many processes.")
-@click.option("--on", "where", metavar="ADDRESS", help="Scan on a Ray cluster: ray://HOST:10001 or HOST:6379.")
-@click.option("--journal", "journal_file", metavar="FILE", help="Keep results so far here, and skip what it has.")
+@jobs_option
+@on_option
+@journal_option
 def scan(
     app: App, *, targets: tuple[str, ...], installed: bool, form: str, fail_on: str, waiver_file: str | None, offline: bool,
     runs: bool, judge: bool, model: str | None, jobs: int | None, where: str | None, journal_file: str | None,
@@ -82,14 +82,15 @@ def scan(
     if judge and offline:
         raise UsageError("--judge needs a model and cannot be used with --offline", hint=_JUDGE_HINT)
     waivers, advisories = _waivers(app, waiver_file), _advisories(app)
-    scan_local = _bulk_scanner(app, jobs, where, journal_file)
-    found = scan_local(list(dict.fromkeys(entry.folder for entry in app.catalog.entries))) if installed else []
-    if targets or not installed:
-        found += [skill for target in targets or (".",) for skill in _scan_target(app, target, scan_local, offline=offline)]
-    skills = list({skill.where: skill for skill in found}.values())
-    notes: tuple[str, ...] = ()
+    folders, fetched = _targets(app, targets or (() if installed else (".",)), offline=offline)
+    if installed:
+        folders = [*(entry.folder for entry in app.catalog.entries), *folders]
+    local, failures = _scan_local(app, list(dict.fromkeys(folders)), jobs, where, journal_file)
+    skills = list({skill.where: skill for skill in (*local, *fetched)}.values())
+    notes = tuple(f"{one.name} was not scanned: {one.reason}" for one in failures)
     if judge:
-        skills, notes = _judge(app, skills, model)
+        skills, more = _judge(app, skills, model)
+        notes += more
     if advisories:
         skills = [replace(one, report=_known_bad(one, advisories)) for one in skills]
     seen = _observe(skills) if runs else {}
@@ -102,6 +103,7 @@ def scan(
         data={
             "scanned": len(skills),
             "failed": failed,
+            "not_scanned": [{"name": one.name, "folder": one.where, "reason": one.reason} for one in failures],
             **counts,
             "skills": [scan_row(one, seen.get(one.where)) for one in skills],
         },
@@ -109,54 +111,51 @@ def scan(
         text=_text(skills, form, app.folder),
         as_json=form == "json",
         notes=notes,
-        status=1 if failed else 0,
+        status=1 if failed or failures else 0,
     )
 
 
-def _bulk_scanner(
-    app: App, jobs: int | None, where: str | None, journal_file: str | None
-) -> Callable[[list[str]], list[ScannedSkill]]:
+def _scan_local(
+    app: App, folders: list[str], jobs: int | None, where: str | None, journal_file: str | None
+) -> tuple[list[ScannedSkill], list[UnscannedSkill]]:
     if jobs is None and where is None and journal_file is None:
-        return lambda folders: [scan_folder(folder) for folder in folders]
+        return scan_folders(folders)
     # Imported here: a plain scan needs none of it.
-    from metier import __version__
-    from metier.bulk import ResultJournal, open_map
+    from metier.bulk import open_map
     from metier.cli.core.progress import progress
-    from metier.install import scan_folders
 
     on = open_map(where or "local", jobs=jobs)
-
-    def scan_all(folders: list[str]) -> list[ScannedSkill]:
-        with contextlib.ExitStack() as stack:
-            advance = stack.enter_context(progress("scanning", len(folders)))
-            file = os.path.join(app.folder, os.path.expanduser(journal_file)) if journal_file else None
-            journal = stack.enter_context(ResultJournal(file, ScanReport, version=__version__)) if file else None
-            return scan_folders(folders, on=on, journal=journal, advance=advance)
-
-    return scan_all
+    with progress("scanning", len(folders)) as advance, opened_journal(app, journal_file, ScanReport) as journal:
+        return scan_folders(folders, on=on, journal=journal, advance=advance)
 
 
-def _scan_target(
-    app: App, target: str, scan_local: Callable[[list[str]], list[ScannedSkill]], *, offline: bool
-) -> Sequence[ScannedSkill]:
-    """Scans a local skill in place; fetches any other ref."""
-    try:
-        return scan_local(list(folders_named(app, [target])))
-    except NotFoundError as missing:
-        # Imported here: refs and their access are not needed for a local skill.
-        from metier.install import LocalName, LocalPath, parse_source_ref
-
-        from .install_common import access_of, fetch_progress
-
-        access = access_of(app, offline=offline, headers=(), insecure_http=False)
+def _targets(app: App, targets: Sequence[str], *, offline: bool) -> tuple[list[str], list[ScannedSkill]]:
+    """Returns the folders of local skills; fetches and scans any other ref."""
+    folders: list[str] = []
+    fetched: list[ScannedSkill] = []
+    for target in targets:
         try:
-            ref = parse_source_ref(target, access)
-        except SkillNotFoundError:
-            raise missing from None
-        if isinstance(ref, LocalName | LocalPath):
-            raise
-        with fetch_progress() as progress:
-            return scan_ref(ref, access, progress=progress)
+            folders += folders_named(app, [target])
+        except NotFoundError as missing:
+            fetched += _scan_fetched(app, target, missing, offline=offline)
+    return folders, fetched
+
+
+def _scan_fetched(app: App, target: str, missing: NotFoundError, *, offline: bool) -> Sequence[ScannedSkill]:
+    # Imported here: refs and their access are not needed for a local skill.
+    from metier.install import LocalName, LocalPath, parse_source_ref
+
+    from .install_common import access_of, fetch_progress
+
+    access = access_of(app, offline=offline, headers=(), insecure_http=False)
+    try:
+        ref = parse_source_ref(target, access)
+    except SkillNotFoundError:
+        raise missing from None
+    if isinstance(ref, LocalName | LocalPath):
+        raise missing
+    with fetch_progress() as progress:
+        return scan_ref(ref, access, progress=progress)
 
 
 def _observe(skills: Sequence[ScannedSkill]) -> dict[str, BehaviourReport]:
