@@ -29,6 +29,7 @@ from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import RegistryRef
 from metier.install.store import SkillStore
 from metier.install.updates import UpdateState, outdated, update
+from metier.values import replace
 
 ALIASES = ("internal",)
 
@@ -129,6 +130,23 @@ def test_two_skills_of_one_registry_are_restored_separately(tmp_path: Path) -> N
         restore(store, LockFetcher(access_to(server, tmp_path)), InstallOptions())
         assert "Version 1.0.0." in (tmp_path / "home/.metier/plugins/a/SKILL.md").read_text()
         assert "Version 2.0.0." in (tmp_path / "home/.metier/plugins/b/SKILL.md").read_text()
+
+
+def test_a_lock_of_a_registry_that_is_gone_is_never_served_by_another(tmp_path: Path) -> None:
+    with site() as server, site() as other:
+        publish(server, "a", "1.0.0")
+        publish(other, "a", "9.0.0")
+        store = store_in(tmp_path)
+        install(store, access_to(server, tmp_path), "internal:a")
+        elsewhere = replace(
+            access_to(other, tmp_path), sources=(RegistrySource(name="r9s", url=f"{other.url}/skills"),)
+        )  # fmt: skip
+        for sources in (elsewhere.sources, ()):
+            access = replace(elsewhere, sources=sources)
+            (news,) = outdated(store, LockFetcher(access))
+            assert news.state is UpdateState.UNKNOWN
+            assert f"no source has the url {server.url}/skills" in news.problem
+        assert other.log == []
 
 
 def test_news_of_a_registry_need_no_download_and_an_update_stays_in_its_range(tmp_path: Path) -> None:

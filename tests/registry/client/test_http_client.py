@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
+from collections.abc import Callable
 
 import pytest
 
@@ -39,3 +41,17 @@ def test_a_silent_registry_is_not_waited_for() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(UnavailableError, match=rf"{url} does not answer: nothing came for 0\.2 seconds"):
             RegistryClient(url=url, silence=0.2).search("pdf")
+
+
+@pytest.mark.parametrize(("path", "read"), [
+    ("/whoami", lambda client: client.whoami()),
+    ("/skills", lambda client: client.search("pdf")),
+    ("/skills/pdf/download", lambda client: client.archive("pdf", "1.0.0")),
+])  # fmt: skip
+def test_an_answer_without_an_end_is_not_kept(path: str, read: Callable[[RegistryClient], object]) -> None:
+    body = gzip.compress(b" " * (65 * 1024 * 1024))
+    with (
+        site({path: Answer(body, headers={"content-encoding": "gzip"})}) as here,
+        pytest.raises(UnavailableError, match="answers with more than"),
+    ):
+        read(RegistryClient(url=here.url))

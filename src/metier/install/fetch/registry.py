@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from metier.spec import SKILL_FILE, Version, VersionRange, is_version
 from metier.values import dataclass, field, replace
 
 from .cooldown import utc
-from .credentials import RegistrySource, SourceKind
+from .credentials import RegistrySource, SourceKind, origin_of
 from .http import HttpNotFoundError, HttpUnavailableError
 from .job import FetchJob, FetchStage
 from .local import open_archive
@@ -287,7 +287,7 @@ def source_of(ref: RegistryRef, job: FetchJob) -> RegistrySource:
     return source
 
 
-def locked_ref(origin: Origin, sources: Iterable[RegistrySource], version: str | None = None) -> RegistryRef:
+def locked_ref(origin: Origin, sources: Sequence[RegistrySource], version: str | None = None) -> RegistryRef:
     """Returns the ref of a skill in a registry, for the origin that a lock has. Raises ConfigError."""
     is_clawhub = origin.kind == "clawhub"
     home, _, name = origin.url.rpartition("/")
@@ -295,10 +295,12 @@ def locked_ref(origin: Origin, sources: Iterable[RegistrySource], version: str |
     for source in sources:
         if source.url == home and (source.kind is SourceKind.CLAWHUB) == is_clawhub:
             return RegistryRef(alias=source.name, name=name, version=version, owner=owner)
-    if is_clawhub:
-        raise ConfigError(f"no source has the url {home}", file="skills.sources",
-                          hint=f'write [skills.sources.NAME] with url = "{home}" and kind = "clawhub"')  # fmt: skip
-    return RegistryRef(alias="r9s", name=name, version=version)
+    # Never another registry: its skill of that name belongs to other people.
+    kind = ' and kind = "clawhub"' if is_clawhub else ""
+    has_default = is_clawhub or any(source.name == "r9s" for source in sources)
+    login = "" if has_default else f"run `metier login {origin_of(home)}`, or "
+    hint = f'{login}write [skills.sources.NAME] with url = "{home}"{kind}'
+    raise ConfigError(f"no source has the url {home}", file="skills.sources", hint=hint)
 
 
 def _asked(url: str, job: FetchJob) -> dict[str, Any] | None:  # Any: untrusted JSON

@@ -36,6 +36,7 @@ __all__ = ["Json", "RegistryClient", "ResponseCache", "registry_url"]
 
 Json = dict[str, Any]  # Any: JSON of another server
 _LARGEST = 16 * 1024 * 1024
+_LARGEST_ARCHIVE = 64 * 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -69,6 +70,13 @@ class ResponseCache:
 
     def _file(self, key: str) -> str:
         return os.path.join(self.folder, hashlib.sha256(key.encode()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    status_code: int
+    headers: Mapping[str, str]
+    content: bytes
 
 
 @dataclass(kw_only=True)
@@ -153,10 +161,10 @@ class RegistryClient:
         return self._request("GET", f"{_version(name, version)}/review")
 
     def review_archive(self, name: str, version: str) -> bytes:
-        return self._send("GET", f"{_version(name, version)}/review/archive", None, headers={}).content
+        return self._archive(f"{_version(name, version)}/review/archive")
 
     def archive(self, name: str, version: str) -> bytes:
-        return self._send("GET", f"/skills/{quote(name, safe='')}/download", {"version": version}, headers={}).content
+        return self._archive(f"/skills/{quote(name, safe='')}/download", {"version": version})
 
     def submit(self, name: str, version: str) -> Json:
         return self._change("POST", f"{_version(name, version)}/review/submit", {})
@@ -213,16 +221,21 @@ class RegistryClient:
         headers = {"content-type": content_type} if content_type else {}
         return _object(self._send(method, path, query, headers=headers, content=content).content, self.url)
 
+    def _archive(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        return self._send("GET", path, query, headers={}, limit=_LARGEST_ARCHIVE).content
+
     def _send(
-        self, method: str, path: str, query: Mapping[str, str] | None, *, headers: Mapping[str, str], content: bytes = b""
-    ) -> httpx2.Response:
+        self, method: str, path: str, query: Mapping[str, str] | None, *, headers: Mapping[str, str], content: bytes = b"",
+        limit: int = _LARGEST,
+    ) -> _Reply:  # fmt: skip
         import httpx2
 
         wait = httpx2.Timeout(self.timeout if content else self.silence, connect=self.silence)
         try:
-            reply = self._http.request(
+            with self._http.stream(
                 method, f"{self.url}{path}", params=query, headers=headers, content=content or None, timeout=wait
-            )
+            ) as response:
+                reply = _Reply(response.status_code, response.headers, self._read(response, limit))
         except httpx2.TimeoutException as error:
             raise UnavailableError(
                 f"{self.url} does not answer: nothing came for {wait.read:g} seconds", hint="check the network and the address"
@@ -230,9 +243,21 @@ class RegistryClient:
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             why = connection_problem(error)
             raise UnavailableError(f"cannot reach {self.url}: {why}", hint="check the network and the address") from error
-        if reply.status_code == HTTPStatus.NOT_MODIFIED or reply.is_success or _is_oauth_error(reply):
+        # OAuth answers "not yet" with status 400, which is no failure.
+        is_waiting = reply.status_code == HTTPStatus.BAD_REQUEST and path == "/device/token"
+        if reply.status_code == HTTPStatus.NOT_MODIFIED or response.is_success or is_waiting:
             return reply
         raise _problem(reply.status_code, reply.content, self.url, has_token=bool(self.token))
+
+    def _read(self, response: httpx2.Response, limit: int) -> bytes:
+        body = bytearray()
+        for piece in response.iter_bytes():
+            body += piece
+            if len(body) > limit:
+                raise UnavailableError(
+                    f"{self.url} answers with more than {limit:,} bytes", hint="check the address", retryable=False
+                )
+        return bytes(body)
 
     @cached_property
     def _http(self) -> httpx2.Client:
@@ -250,11 +275,6 @@ class RegistryClient:
         return httpx2.Client(headers=headers, follow_redirects=False, verify=trust, trust_env=uses_proxies)
 
 
-def _is_oauth_error(reply: httpx2.Response) -> bool:
-    """OAuth answers "not yet" with status 400, which is no failure."""
-    return reply.status_code == HTTPStatus.BAD_REQUEST and reply.request.url.path.endswith("/device/token")
-
-
 def _publishers(namespace: str) -> str:
     return f"/namespaces/{quote(namespace, safe='')}/trusted-publishers"
 
@@ -265,7 +285,7 @@ def _version(name: str, version: str) -> str:
 
 def _object(body: bytes, url: str) -> Json:
     try:
-        value = json.loads(body[:_LARGEST])
+        value = json.loads(body)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
@@ -276,7 +296,7 @@ def _object(body: bytes, url: str) -> Json:
 def _problem(status: int, body: bytes, url: str, *, has_token: bool) -> MetierError:
     """Returns the error of a response: the server's own problem details (RFC 9457), or a generic message."""
     try:
-        details = json.loads(body[:_LARGEST])
+        details = json.loads(body)
     except (ValueError, RecursionError):
         details = {}
     details = details if isinstance(details, dict) else {}
