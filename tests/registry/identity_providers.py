@@ -78,6 +78,8 @@ class FakeProvider:
     metadata: dict[str, object] = field(default_factory=dict)
     job: dict[str, object] = field(default_factory=dict)
     """The claims of the CI job that asks for an ID token."""
+    refusal: str = ""
+    """The error with which it refuses to exchange a code."""
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def sign(self, claims: Mapping[str, object], *, key: RSAKey | None = None, **header: str) -> str:
@@ -95,6 +97,8 @@ class FakeProvider:
             return 200, {"issuer": self.issuer, **{name: f"{self.issuer}/{name}" for name in names}, **self.metadata}
         if path == "/jwks_uri":
             return 200, {"keys": [key.as_dict(private=False) for key in self.published]}
+        if path == "/token_endpoint" and self.refusal:
+            return 400, {"error": self.refusal}
         if path == "/token_endpoint":
             return 200, {"id_token": self.id_token, "token_type": "Bearer"}
         if path == "/id-token" and self.job:

@@ -1,4 +1,5 @@
-// A real OpenID provider for the tests. Every browser is signed in as the account that the last PUT /as/NAME named.
+// A real OpenID provider for the tests. A browser that is not signed in is signed in as the account that the last PUT /as/NAME
+// named; DELETE /as/NAME removes an account.
 import Provider from "oidc-provider";
 import http from "node:http";
 
@@ -16,12 +17,15 @@ const provider = new Provider(issuer, {
   features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true } },
   pkce: { required: () => true },
   interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
-  findAccount: (ctx, id) => ({ accountId: id, claims: () => ({ sub: id, ...accounts[id] }) }),
+  findAccount: (ctx, id) => accounts[id] && ({ accountId: id, claims: () => ({ sub: id, ...accounts[id] }) }),
 });
 const serve = provider.callback();
 
 async function interact(request, response) {
   const { prompt, params, session, grantId } = await provider.interactionDetails(request, response);
+  if (prompt.name === "login" && !accounts[current]) {
+    return provider.interactionFinished(request, response, { error: "access_denied", error_description: "the account was removed" });
+  }
   if (prompt.name === "login") {
     return provider.interactionFinished(request, response, { login: { accountId: current } });
   }
@@ -33,6 +37,10 @@ async function interact(request, response) {
 http.createServer((request, response) => {
   if (request.method === "PUT" && request.url.startsWith("/as/")) {
     current = request.url.slice(4);
+    return response.end();
+  }
+  if (request.method === "DELETE" && request.url.startsWith("/as/")) {
+    delete accounts[request.url.slice(4)];
     return response.end();
   }
   return request.url.startsWith("/interaction/") ? interact(request, response) : serve(request, response);

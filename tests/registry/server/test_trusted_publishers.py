@@ -117,7 +117,7 @@ FORGED: dict[str, tuple[int, str, Callable[[Site, FakeProvider], str]]] = {
     "no signature": (401, "not valid", lambda here, it: it.unsigned(github(here, it))),
     "another key": (401, "key", lambda here, it: it.sign(github(here, it), key=new_key())),
     "known key name": (401, "", lambda here, it: it.sign(github(here, it), key=new_key(), kid=str(it.key.kid))),
-    "wrong audience": (401, "aud", lambda here, it: it.sign(github(here, it, aud="https://other.example"))),
+    "wrong audience": (401, "another client", lambda here, it: it.sign(github(here, it, aud="https://other.example"))),
     "expired": (401, "expired", lambda here, it: it.sign(github(here, it, exp=here.clock() // 1000 - 61))),
     "wrong issuer": (401, "not a trusted issuer", lambda here, it: it.sign(github(here, it, iss="http://127.0.0.1:1"))),
     "no token id": (401, "no jti", lambda here, it: it.sign(github(here, it, jti=""))),

@@ -197,6 +197,40 @@ def test_a_forged_token_is_refused_and_recorded(here: Site, fake: FakeProvider, 
     assert here.call(here.registry.store.users) == []
 
 
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("expired", "it has expired; sign in again; if it happens each time, the clock of this server"),
+        ("from the future", "it is from the future; sign in again; if it happens each time, the clock of this server"),
+        ("another audience", "it was made for another client; sign in again"),
+        ("another issuer", "it is from another issuer; sign in again"),
+        ("changed claims", "its signature is wrong; sign in again"),
+        ("no subject", "it has no sub; sign in again"),
+    ],
+)
+def test_a_token_that_is_not_valid_is_explained(here: Site, fake: FakeProvider, case: str, said: str) -> None:
+    asked = start(here)
+    fake.id_token = FORGED[case](here, fake, asked["nonce"])
+    assert said in come_back(here, asked["state"]).text
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        ("invalid_client", 503, "does not accept this registry (invalid_client); ask an administrator to check registry.oidc"),
+        ("invalid_grant", 401, "this sign-in took too long, or its answer came twice; sign in again"),
+        ("server_error", 401, "the identity provider refused the sign-in: server_error; sign in again"),
+    ],
+)
+def test_a_provider_that_refuses_the_exchange_is_explained(
+    here: Site, fake: FakeProvider, error: str, status: int, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.refusal = error
+    answer = come_back(here, start(here)["state"])
+    assert (answer.status_code, said in answer.text) == (status, True), answer.text
+    assert ("does not accept the client 'registry'" in caplog.text) is (error == "invalid_client")
+
+
 def test_a_state_counts_once_and_only_in_the_browser_that_asked(here: Site, fake: FakeProvider) -> None:
     asked = start(here)
     fake.id_token = fake.sign(claims(here, fake, asked["nonce"]))
@@ -261,7 +295,10 @@ def test_a_person_without_a_role_and_a_cancelled_sign_in_are_refused(tmp_path: P
 
 def test_a_provider_that_is_down_is_named_and_tokens_still_work(tmp_path: Path) -> None:
     with site(tmp_path, oidc=options("http://127.0.0.1:9")) as here:
-        assert here.get("/login/sso").status_code == 503
+        answer = here.get("/login/sso?next=/publish")
+        assert answer.status_code == 503
+        assert "cannot reach the identity provider" in answer.text
+        assert 'name="token"' in answer.text and 'value="/publish"' in answer.text
         assert here.get("/whoami", token=here.admin).json()["name"] == "admin"
 
 

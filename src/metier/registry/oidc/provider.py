@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from metier.errors import UnavailableError, connection_problem
+from metier.errors import MetierError, UnavailableError, connection_problem
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.users import Identity
 from metier.values import dataclass
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OidcProvider", "SignInRequest"]
 
+_log = logging.getLogger("metier.registry")
 _LARGEST = 1024 * 1024
 _SECONDS = 10.0
 _METADATA_MS = 3_600_000
@@ -69,6 +71,13 @@ class OidcProvider:
         self._keys: KeySet | None = None
         self._keys_read = 0
         self._http: httpx2.AsyncClient | None = None
+
+    async def check(self) -> None:
+        """Logs a provider that does not answer, so that it is seen before the first person signs in."""
+        try:
+            await self._discover()
+        except UnavailableError as error:
+            _log.error("single sign-on does not work: %s; %s", error, error.hint)
 
     async def authorization_url(self, wanted: SignInRequest, *, redirect_uri: str) -> str:
         """Returns the address of the provider's own sign-in page."""
@@ -125,10 +134,19 @@ class OidcProvider:
         status, answer = await self._ask("POST", self._endpoint(metadata, "token_endpoint"), headers=headers, form=form)
         if status != 200:
             # The description may repeat what was sent, so only the code is shown.
-            raise UnauthenticatedError(
-                f"the identity provider refused the sign-in: {str(answer.get('error', status))[:80]}", hint="sign in again"
-            )
+            raise self._refused(str(answer.get("error", status))[:80])
         return answer
+
+    def _refused(self, reason: str) -> MetierError:
+        if reason in ("invalid_client", "unauthorized_client"):
+            _log.error("the identity provider %s does not accept the client %r (%s)", self.issuer, self._client_id, reason)
+            return UnavailableError(
+                f"the identity provider does not accept this registry ({reason})", retryable=False,
+                hint="ask an administrator to check registry.oidc.client_id and registry.oidc.client_secret",
+            )  # fmt: skip
+        if reason == "invalid_grant":
+            return UnauthenticatedError("this sign-in took too long, or its answer came twice", hint="sign in again")
+        return UnauthenticatedError(f"the identity provider refused the sign-in: {reason}", hint="sign in again")
 
     async def verify(self, text: str) -> Claims:
         """Returns the claims of a token for this client. Raises SignedTokenError."""

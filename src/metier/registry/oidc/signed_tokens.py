@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from joserfc import jwt
-from joserfc.errors import JoseError
+from joserfc.errors import (
+    BadSignatureError,
+    ExpiredTokenError,
+    InvalidClaimError,
+    JoseError,
+    MissingClaimError,
+)
 from joserfc.jwk import ECKey, KeySet, OctKey, OKPKey, RSAKey, import_key
 
 from metier.registry.domain.access import UnauthenticatedError
@@ -20,6 +26,8 @@ Claims = dict[str, Any]  # Any: JSON of the provider
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
 _SKEW_SECONDS = 60
 _LONGEST = 64 * 1024
+_CLOCK_HINT = "sign in again; if it happens each time, the clock of this server or of the identity provider is wrong"
+_WRONG_CLAIMS = {"aud": "it was made for another client", "iss": "it is from another issuer"}
 
 
 class SignedTokenError(UnauthenticatedError):
@@ -27,9 +35,9 @@ class SignedTokenError(UnauthenticatedError):
 
     code = "signed-token"
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, hint: str = "sign in again") -> None:
         self.reason = reason
-        super().__init__(f"the identity provider's token is not valid: {reason}", hint="sign in again")
+        super().__init__(f"the identity provider's token is not valid: {reason}", hint=hint)
 
 
 class UnknownKeyError(SignedTokenError):
@@ -67,6 +75,16 @@ def verify_token(text: str, keys: KeySet, *, issuer: str, audience: str, now: in
     try:
         token = jwt.decode(text, lambda found: _choose(keys, found.headers()), algorithms=_ALGORITHMS)
         rules.validate(token.claims)
+    except ExpiredTokenError:
+        raise SignedTokenError("it has expired", hint=_CLOCK_HINT) from None
+    except BadSignatureError:
+        raise SignedTokenError("its signature is wrong") from None
+    except InvalidClaimError as error:
+        if error.claim in ("iat", "nbf"):
+            raise SignedTokenError("it is from the future", hint=_CLOCK_HINT) from None
+        raise SignedTokenError(_WRONG_CLAIMS.get(error.claim, f"its {error.claim} is wrong")) from None
+    except MissingClaimError as error:
+        raise SignedTokenError(f"it has no {error.claim}") from None
     except JoseError as error:
         raise SignedTokenError(error.description or error.error) from None
     except (ValueError, TypeError):

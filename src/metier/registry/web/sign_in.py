@@ -13,10 +13,11 @@ import msgspec
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp
 
-from metier.errors import MetierError, NotFoundError
+from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.registry.domain.access import Caller, UnauthenticatedError
 from metier.registry.oidc import OidcProvider, SignInRequest
 from metier.registry.server.authentication import cookie_name, cookie_values, session_texts
+from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
 from metier.values import dataclass
 
@@ -38,8 +39,14 @@ class _Kept:
 
 async def start_sign_in(request: RegistryRequest) -> ASGIApp:
     provider, wanted = _provider(request), SignInRequest.new()
-    response = RedirectResponse(await provider.authorization_url(wanted, redirect_uri=_redirect_uri(request)), status_code=303)
-    kept = _Kept(wanted=wanted, target=local_path(request.query_params.get("next", "")))
+    target = local_path(request.query_params.get("next", ""))
+    try:
+        address = await provider.authorization_url(wanted, redirect_uri=_redirect_uri(request))
+    except UnavailableError as error:
+        # The page still takes a token.
+        return _login_page(request, error, target)
+    response = RedirectResponse(address, status_code=303)
+    kept = _Kept(wanted=wanted, target=target)
     _set_cookie(request, response, _COOKIE, base64.urlsafe_b64encode(msgspec.json.encode(kept)).decode(), _SECONDS)
     return response
 
@@ -57,11 +64,11 @@ async def finish_sign_in(request: RegistryRequest) -> ASGIApp:
     except MetierError as error:
         if isinstance(error, UnauthenticatedError):
             await registry.failed_logins.record("", address=address, error=error)
-        page = render_page(request, "login.html", error=f"{error}; {error.hint}", next=target, has_sso=True)
+        page = _login_page(request, error, target)
         expired = RedirectResponse("/")
         _delete_cookie(request, expired, _COOKIE)
         page.headers = (*page.headers, *((name, value) for name, value in expired.raw_headers if name == b"set-cookie"))
-        return with_status(page, error)
+        return page
     done = await start_session(request, caller, target)
     _delete_cookie(request, done, _COOKIE)
     return done
@@ -90,6 +97,11 @@ async def logout_page(request: RegistryRequest) -> ASGIApp | None:
         return None
     request.caller = Caller(address=request.caller.address)
     return render_page(request, "signed_out.html", address=address) if address else None
+
+
+def _login_page(request: RegistryRequest, error: MetierError, target: str) -> HttpResponse:
+    page = render_page(request, "login.html", error=f"{error}; {error.hint}", next=target, has_sso=True)
+    return with_status(page, error)
 
 
 def _provider(request: RegistryRequest) -> OidcProvider:
