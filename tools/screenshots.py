@@ -33,7 +33,7 @@ from metier.registry import (
     create_app,
     open_registry,
 )
-from metier.registry.server import scan_release
+from metier.registry.domain.admission import scan_release
 from metier.spec import MemoryFiles
 from metier.values import replace
 

@@ -4,7 +4,8 @@ import pytest
 
 from metier.app.release_scan import RUN_UPLOADS, scan_and_run_release
 from metier.registry import ScanStatus, ServerOptions
-from metier.registry.server.uvicorn_server import release_scanner, scan_release
+from metier.registry.domain.admission import scan_release
+from metier.registry.domain.rescans import named_scanner
 from metier.runtime import IsolationLevel, Runner
 from metier.spec import MemoryFiles
 from runtime.behaviour.attacks import attacks, honest_skills
@@ -15,8 +16,8 @@ needs_namespace = pytest.mark.skipif(
 
 
 def test_the_options_name_the_scanner_and_the_rules_alone_are_the_default() -> None:
-    assert release_scanner(ServerOptions(db="sqlite:///x", blobs="file:///x")) is scan_release
-    assert release_scanner(ServerOptions(db="sqlite:///x", blobs="file:///x", scanner=RUN_UPLOADS)) is scan_and_run_release
+    assert named_scanner(ServerOptions(db="sqlite:///x", blobs="file:///x").scanner) is scan_release
+    assert named_scanner(RUN_UPLOADS) is scan_and_run_release
 
 
 @needs_namespace

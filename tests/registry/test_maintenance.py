@@ -17,7 +17,7 @@ import pytest
 from metier.errors import ConflictError, NotFoundError, UnavailableError
 from metier.registry import RegistryLocation
 from metier.registry.blobs import open_blobs
-from metier.registry.copies import backup, copy_registry, restore
+from metier.registry.copies import backup, changes_since, copy_registry, restore
 from metier.registry.domain.access import local_caller
 from metier.registry.domain.admission import Admission, admit
 from metier.registry.domain.protocols import BlobStore, RegistryStore
@@ -257,6 +257,7 @@ def test_an_older_backup_is_restored_into_the_registry_it_was_made_from(addresse
         async with location.open() as (store, blobs):
             publisher = publisher_of(store, blobs)
             await publish_archive(publisher, archive("pdf", "2.0.0"))
+        assert await changes_since(folder, location) == 1
         await restore(folder, location)
         async with location.open() as (store, blobs):
             package = await store.find_package("skill", "pdf")

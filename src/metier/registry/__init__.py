@@ -8,6 +8,7 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .bulk_maintenance import ChangedVerdict, ReindexResult, RescanResult, reindex_packages, rescan_releases
     from .bundles import BundleResult, BundleRow, bundle, unbundle
     from .client import (
         PublishOptions,
@@ -63,6 +64,13 @@ if TYPE_CHECKING:
     from .wire import AbuseReport, PublishReceipt, SkillPage, SkillSummary, TokenRow
 
 _EXPORTS = {
+    "metier.registry.bulk_maintenance": (
+        "ChangedVerdict",
+        "ReindexResult",
+        "RescanResult",
+        "reindex_packages",
+        "rescan_releases",
+    ),
     "metier.registry.bundles": ("BundleResult", "BundleRow", "bundle", "unbundle"),
     "metier.registry.copies": ("CopyResult", "backup", "migrate", "restore"),
     "metier.registry.client": (
@@ -140,6 +148,7 @@ __all__ = [
     "BundleResult",
     "BundleRow",
     "Caller",
+    "ChangedVerdict",
     "CopyResult",
     "GarbageResult",
     "Invitation",
@@ -159,11 +168,13 @@ __all__ = [
     "RegistryStore",
     "RegistryToken",
     "RegistryUser",
+    "ReindexResult",
     "Release",
     "ReleaseDraft",
     "ReleasePolicy",
     "ReleaseScan",
     "RequestRates",
+    "RescanResult",
     "ScanStatus",
     "SearchOptions",
     "SearchResult",
@@ -198,7 +209,9 @@ __all__ = [
     "public_key",
     "publish",
     "registry_url",
+    "reindex_packages",
     "release_statement",
+    "rescan_releases",
     "restore",
     "revoke_token",
     "search",

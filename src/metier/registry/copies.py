@@ -22,7 +22,7 @@ from .store import SqlStore
 from .store.packages import read_archives
 from .store.row_copy import check_same, copy_rows, releases_of
 
-__all__ = ["CopyResult", "backup", "copy_registry", "migrate", "restore"]
+__all__ = ["CopyResult", "backup", "changes_since", "copy_registry", "migrate", "restore"]
 
 _DATABASE = "registry.sqlite"
 _PARTIAL = "registry.partial.sqlite"
@@ -73,6 +73,19 @@ async def restore(folder: str, location: RegistryLocation, *, on_progress: Calla
     if not os.path.exists(os.path.join(folder, _DATABASE)):
         raise NotFoundError(f"no backup in {folder}", hint="pass the folder given to `metier registry backup`")
     return await migrate(RegistryLocation.in_folder(folder), location, on_progress=on_progress)
+
+
+async def changes_since(folder: str, location: RegistryLocation) -> int:
+    """Returns the number of entries that the audit log of a registry has after its backup: a restore undoes these changes."""
+    if not os.path.exists(os.path.join(folder, _DATABASE)):
+        return 0
+    last = "select coalesce(max(id), 0) from audit"
+    async with RegistryLocation.in_folder(folder).open() as (source, _), location.open() as (target, _):
+        async with source.engine.snapshot() as reader:
+            await check_same(reader, target.engine)
+            before = (await reader.rows(last))[0][0]
+        after = (await target.engine.rows(last))[0][0]
+    return int(max(0, after - before))
 
 
 async def copy_registry(

@@ -408,6 +408,19 @@ class RegistryStoreConformance(PeopleConformance):
 
         self._with(tmp_path, body)
 
+    def test_releases_are_read_by_pages(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            for version in ("1.0.0", "1.1.0"):
+                await store.publish(draft("pdf", version), None)
+            await store.publish(draft("csv", state="draft"), None)
+            first = await store.release_page(after=0, limit=2)
+            assert [(package.name, release.version) for package, release in first] == [("pdf", "1.0.0"), ("pdf", "1.1.0")]
+            second = await store.release_page(after=first[-1][1].id, limit=2)
+            assert [(package.name, release.state) for package, release in second] == [("csv", "draft")]
+            assert await store.release_page(after=second[-1][1].id, limit=2) == []
+
+        self._with(tmp_path, body)
+
     def test_a_namespace_asks_for_reviews(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             assert not await store.demands_review(("acme",))

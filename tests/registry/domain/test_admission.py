@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from builders import skill_text
+from metier.registry.domain.admission import scan_release
 from metier.registry.domain.secrets import find_secrets
-from metier.registry.server import scan_release
 from metier.spec import MemoryFiles
 from registry.builders import ScriptedScanner, Site, archive, site, tar_of
 

@@ -153,6 +153,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("metier.cli.registry.restore:restore", "Restore a backup of a registry."),
         "bundle": ("metier.cli.registry.bundle:bundle", "Write skills and their dependencies into one file."),
         "unbundle": ("metier.cli.registry.unbundle:unbundle", "Import such a file into a registry."),
+        "rescan": ("metier.cli.registry.rescan:rescan", "Scan every release again with the rules of today."),
+        "reindex": ("metier.cli.registry.reindex:reindex", "Write the search index again."),
         "gc": ("metier.cli.registry.gc:gc", "Delete archives that no release uses."),
     },
     "registry key": {

@@ -158,6 +158,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "registry export": ("metier registry export ./site", "metier registry export ./site code-review"),
     "registry bundle": ("metier registry bundle out.bundle code-review", "metier registry bundle out.bundle code-review@1.0.0"),
     "registry unbundle": ("metier registry unbundle out.bundle", "metier registry unbundle out.bundle --dry-run"),
+    "registry rescan": ("metier registry rescan --dry-run", "metier registry rescan --jobs 4 --journal rescan.jsonl"),
+    "registry reindex": ("metier registry reindex", "metier registry reindex --jobs 4"),
     "registry gc": ("metier registry gc", "metier registry gc --json"),
     "registry key": ("metier registry key new", "metier registry key register team"),
     "registry key new": ("metier registry key new", "metier registry key new --json"),

@@ -41,7 +41,6 @@ __all__ = [
     "ReleaseScanner",
     "admit",
     "findings_from",
-    "scan_archive",
     "scan_release",
     "with_tolerated",
 ]
@@ -148,11 +147,6 @@ def scan_release(files: Files, *, name: str) -> ReleaseScan:
 
     report = scan(files, folder=name)
     return ReleaseScan(ScanStatus(report.verdict.value), tuple(report.report))
-
-
-def scan_archive(scanner: ReleaseScanner, data: bytes, name: str) -> ReleaseScan:
-    """Scans a stored archive again."""
-    return scanner(unpack(data), name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,6 +117,9 @@ class ReviewStore(Protocol):
     async def expired(self, *, drafts_before: Millis, yanked_before: Millis) -> list[tuple[Package, Release]]:
         """Returns drafts that were uploaded before a time, and prereleases that were yanked before one."""
 
+    async def release_page(self, *, after: int, limit: int) -> list[tuple[Package, Release]]:
+        """Returns releases in every state, with ids above `after`, in their order."""
+
     async def end_cooldown(self, package_id: int, *, at: Millis) -> None:
         """Shows and indexes the newest version whose cool-down is over."""
 

@@ -11,12 +11,10 @@ import contextlib
 import logging
 from datetime import UTC, datetime
 
-import msgspec
-
 from metier.errors import MetierError, NotFoundError, UnavailableError
-from metier.registry.domain.admission import findings_from, scan_archive
-from metier.registry.domain.records import AuditEvent, PackageKind, ReleaseState, ScanStatus
+from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry
+from metier.registry.domain.rescans import record_rescan, rescan_archive
 from metier.registry.wire import QueuedJob
 from metier.spec import split_document
 
@@ -34,6 +32,8 @@ _MOST_ATTEMPTS = 5
 
 async def run_background_jobs(registry: Registry, metrics: Metrics) -> None:
     """Runs until cancelled. Continues when the store is unavailable for a while."""
+    if registry.provider is not None:
+        await registry.provider.check()
     for kind in ("purge", "forget"):
         with contextlib.suppress(UnavailableError):
             await registry.store.enqueue(kind, "", due=registry.clock())
@@ -125,16 +125,8 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
     with contextlib.suppress(NotFoundError, MetierError):
         data = await registry.blobs.get(release.archive)
         seconds = registry.options.work.check_seconds
-        result = await registry.workers.checks.run(scan_archive, registry.scanner, data, name, seconds=seconds)
-        findings = msgspec.json.encode(findings_from(result.problems)).decode()
-        event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {result.verdict}")
-        await registry.store.set_scan(release.id, verdict=result.verdict, findings=findings, event=event)
-        if result.verdict is ScanStatus.BLOCK:
-            rules = ", ".join(sorted({problem.code for problem in result.problems})) or "its rules"
-            reason = f"the scan blocks it ({rules})"
-            details = f"{version} {release.digest} {reason}"
-            held = AuditEvent(registry.clock(), "registry", "quarantine-version", subject, details)
-            await registry.store.set_state(release, ReleaseState.QUARANTINED, reason=reason, event=held)
+        result = await registry.workers.checks.run(rescan_archive, registry.scanner, data, name, seconds=seconds)
+        await record_rescan(registry.store, package, release, result, at=registry.clock())
 
 
 _JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell, "cooldown": _cooldown}

@@ -8,14 +8,13 @@ import resource
 import tempfile
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import msgspec
 import uvicorn
 
-from metier.registry.domain.admission import ReleaseScanner, scan_release
 from metier.registry.domain.registry import ServerOptions, open_registry
+from metier.registry.domain.rescans import named_scanner
 from metier.registry.store.server_lock import hold_for_server
 from metier.values import dataclass, replace
 
@@ -24,7 +23,7 @@ from .client_address import TrustedProxies
 from .http_protocol import ConnectionGate, LimitedHttpProtocol
 from .request_log import logging_config
 
-__all__ = ["Listener", "release_scanner", "scan_release", "serve", "uvicorn_options", "worker_app"]
+__all__ = ["Listener", "serve", "uvicorn_options", "worker_app"]
 
 _OPTIONS_VARIABLE = "METIER_REGISTRY_OPTIONS"
 _MOST_FILES = 16_384
@@ -59,7 +58,7 @@ def _run(options: ServerOptions, listener: Listener) -> None:
     if listener.tls_certificate:
         common |= {"ssl_certfile": listener.tls_certificate, "ssl_keyfile": listener.tls_key}
     if listener.workers == 1:
-        uvicorn.run(create_app(options, scanner=release_scanner(options)), **common)
+        uvicorn.run(create_app(options, scanner=named_scanner(options.scanner)), **common)
         return
     with tempfile.TemporaryDirectory(prefix="metier-metrics-") as folder:
         shared = replace(options, metrics_folder=folder)
@@ -83,14 +82,7 @@ def uvicorn_options(options: ServerOptions) -> dict[str, Any]:  # Any: options o
 def worker_app() -> RegistryApp:
     """Returns the application of one of several workers, with the options of the parent process."""
     options = msgspec.json.decode(os.environ[_OPTIONS_VARIABLE], type=ServerOptions)
-    return create_app(options, scanner=release_scanner(options))
-
-
-def release_scanner(options: ServerOptions) -> ReleaseScanner:
-    """Returns the scanner that the options name. A name, not a function: options are sent to the workers as JSON."""
-    module, _, name = options.scanner.partition(":")
-    scanner: ReleaseScanner = getattr(import_module(module), name) if module else scan_release
-    return scanner
+    return create_app(options, scanner=named_scanner(options.scanner))
 
 
 async def _prepare(options: ServerOptions) -> str | None:

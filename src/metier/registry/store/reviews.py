@@ -106,6 +106,14 @@ class ReviewRows:
         found = [(Package(*row[:_WIDTH]), Release(*row[_WIDTH:])) for row in rows]
         return [pair for pair in found if pair[1].state == ReleaseState.DRAFT or Version.parse(pair[1].version).pre]
 
+    async def release_page(self, *, after: int, limit: int) -> list[tuple[Package, Release]]:
+        rows = await self.engine.rows(
+            f"select {_PACKAGE}, {_RELEASE} from release r join package p on p.id = r.package"
+            " where r.id > ? order by r.id limit ?",
+            (after, limit),
+        )
+        return [(Package(*row[:_WIDTH]), Release(*row[_WIDTH:])) for row in rows]
+
     async def end_cooldown(self, package_id: int, *, at: Millis) -> None:
         async with self._changing(package_id) as transaction:
             await transaction.rows("update release set available = 0 where package = ? and available <= ?", (package_id, at))
