@@ -48,6 +48,24 @@ def test_the_service_is_hardened() -> None:
     assert done.returncode == 0, done.stdout[-400:]
 
 
+def test_the_administrators_command_has_the_settings_of_the_service(tmp_path: Path) -> None:
+    settings = tmp_path / "registry.env"
+    settings.write_text(
+        "# of the service\nMETIER_REGISTRY_NAME=Skills of Example\n\nMETIER_DB=postgresql://metier:a$b@db/metier\n"
+    )
+    program = tmp_path / "metier"
+    program.write_text('#!/bin/sh\necho "$METIER_REGISTRY_NAME|$METIER_DB|$METIER_HOME|$*"\n')
+    program.chmod(0o755)
+    script = (DEPLOY / "systemd/metier-admin").read_text()
+    for old, new in {
+        "/etc/metier/registry.env": str(settings), "/opt/metier/bin/metier": str(program), "runuser -u metier --": "env",
+    }.items():  # fmt: skip
+        assert old in script
+        script = script.replace(old, new)
+    done = subprocess.run(["sh", "-c", script, "metier-admin", "registry", "stats"], capture_output=True, text=True, check=True)
+    assert done.stdout == "Skills of Example|postgresql://metier:a$b@db/metier|/var/lib/metier|registry stats\n"
+
+
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
 def test_the_manifests_fit_the_schemas_of_kubernetes(path: Path) -> None:
     validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")

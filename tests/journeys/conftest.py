@@ -20,10 +20,13 @@ import pytest
 import trustme
 
 from agent_programs import PROGRAM_FOLDER
+from journeys.browser import CHROMIUM
 from journeys.internet import internet
 from journeys.transcript import ShellTerminal
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 from package_index import PackageIndex
+from registry.identity_providers import NODE, SECRET, real_provider
+from registry.servers import free_port
 from tools.environment import ROOT, child_environment, find_uv
 
 OTHER_INSTALLER = ROOT / "tests" / "hosts" / "programs" / "node_modules" / ".bin" / "skills"
@@ -155,14 +158,35 @@ def database(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
 
 
+ACCOUNTS: dict[str, dict[str, object]] = {
+    name: {"preferred_username": name, "email": f"{name}@example.com", "email_verified": True, "groups": groups}
+    for name, groups in {"ada": ["skills-admins"], "ann": ["team-tides"], "gus": []}.items()
+}
+
+
+@pytest.fixture
+def identity(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """An identity provider, for the journeys that use ISSUER. Their registry listens on REGISTRY_PORT."""
+    page = getattr(request.node, "callspec", None) and request.node.callspec.params.get("page")
+    if not page or "$ISSUER" not in page.read_text(encoding="utf-8"):
+        yield {}
+        return
+    if NODE is None or CHROMIUM is None:
+        pytest.skip("the identity provider or Chromium is not installed")
+    port = free_port()
+    with real_provider(ACCOUNTS, callback=f"http://127.0.0.1:{port}/login/callback") as provider:
+        yield {"ISSUER": provider.issuer, "REGISTRY_PORT": str(port), "PROVIDER_SECRET": SECRET}
+
+
 @pytest.fixture
 def terminal(
-    installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex, database: str
-) -> Iterator[ShellTerminal]:
+    installed_program: Path, model: ModelServer, web: dict[str, str], api: dict[str, str], index: PackageIndex, database: str,
+    identity: dict[str, str],
+) -> Iterator[ShellTerminal]:  # fmt: skip
     # The journeys' internet is a proxy; the index is on loopback.
     packages = {"INDEX_URL": index.url, **index.variables, "no_proxy": "127.0.0.1"}
     variables = {"MODEL_URL": model.url, "PROGRAMS": str(PROGRAM_FOLDER), "NO_COLOR": "1", "DATABASE_URL": database}
-    variables |= {**web, **api, **packages}
+    variables |= {**web, **api, **packages, **identity}
     with open_terminal(installed_program, variables) as shell:
         yield shell
 
@@ -178,6 +202,8 @@ def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int =
     tools.mkdir()
     # Only metier itself: the journey must not depend on other programs of that environment.
     (tools / "metier").symlink_to(program / "metier")
+    (tools / "browser").write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("browser.py")} "$@"\n')
+    (tools / "browser").chmod(0o755)
     if OTHER_INSTALLER.exists():
         (tools / "skills").symlink_to(OTHER_INSTALLER)
     environment = {
