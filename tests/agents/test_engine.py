@@ -241,7 +241,7 @@ def test_a_turn_yields_only_events_of_its_own_session(tmp_path: Path) -> None:
     mine, other = Session(Catalog(), services=services), Session(Catalog(), services=services)
 
     async def sessions() -> set[str]:
-        seen = set()
+        seen: set[str] = set()
         async for event in AgentEngine(mine).process("hello"):
             if not seen:
                 other.emit(ResourceRead(timestamp=event.timestamp, session=other.id, name="a", path="x.md"))

@@ -133,7 +133,10 @@ ANSWERS: dict[str, Callable[[Shell], list[Any]]] = {
 
 
 # Fields that only other options print.
-LEFT_OUT = {"skill scan": "skills[].behaviour.", "skill eval": ("folder", "tasks", "left_out")}
+LEFT_OUT: dict[str, str | tuple[str, ...]] = {
+    "skill scan": "skills[].behaviour.",
+    "skill eval": ("folder", "tasks", "left_out"),
+}
 
 
 @pytest.mark.parametrize("command", ANSWERS)
