@@ -2,8 +2,9 @@
 
     python -m benchmarks.million [--quick] [--json] [--folder DIR]
 
-The texts are random words of the interpreter's own library, with their frequencies. Skills are written to the database with
-COPY, because publishing a million of them would measure the checks. With `--folder`, the database and the selector's index
+The texts are random words of the interpreter's own library. A word is in as many skills as the word of the same rank in real
+skills; with `--library`, as often as in the library itself. Skills are written to the database with COPY, because publishing
+a million of them would measure the checks. With `--folder`, the database and the selector's index
 stay there and are used again. The selector's index repeats one part of the library, because only its size matters here.
 """
 
@@ -14,6 +15,7 @@ import asyncio
 import contextlib
 import itertools
 import keyword
+import math
 import mmap
 import os
 import random
@@ -49,6 +51,15 @@ QUICK = 50_000
 _LOADED = 5_000
 _PART = 50_000
 _QUERIES = 200
+_VOCABULARY = 300_000
+
+# The share of 10,506 real skills of a public corpus that have the word of this rank, counted with `document_terms`.
+NAMES = ((1, 0.0253), (5, 0.0222), (10, 0.019), (20, 0.0128), (50, 0.006), (100, 0.0037), (200, 0.0023), (500, 0.001),
+         (1_000, 0.0005), (2_000, 0.0002), (5_000, 0.00004))  # fmt: skip
+DESCRIPTIONS = ((1, 0.192), (2, 0.183), (4, 0.137), (9, 0.106), (19, 0.081), (49, 0.054), (99, 0.0365), (199, 0.0215),
+                (499, 0.0106), (999, 0.0049), (1_999, 0.0017), (4_999, 0.0004), (9_999, 0.0001))  # fmt: skip
+ANYWHERE = ((1, 0.86), (5, 0.69), (10, 0.507), (20, 0.428), (50, 0.338), (100, 0.261), (200, 0.187), (500, 0.0928),
+            (1_000, 0.0437), (2_000, 0.0153), (5_000, 0.003), (10_000, 0.001), (20_000, 0.0004))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,51 +73,86 @@ class GeneratedSkill:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words, and their frequencies added up."""
+    """Words for each field of a skill, with their weights added up, the most common first."""
 
     texts: list[str]
-    weights: list[int]
+    name: list[float]
+    about: list[float]
+    body: list[float]
+    sizes: tuple[int, int]
+    """Words of a description and of a body."""
 
     @classmethod
-    def of_library(cls) -> Words:
-        """Returns the words of the interpreter's own modules."""
-        counts: Counter[str] = Counter()
-        for file in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
-            counts.update(re.findall(r"(?<![\w.])[a-z]{3,14}(?![\w(])", file.read_text("utf-8", "replace")))
-        for word in (*keyword.kwlist, "self", "cls", "str", "int", "len", *STOP_WORDS):
-            counts.pop(word, None)
-        common = counts.most_common()
-        return cls([word for word, _ in common], list(itertools.accumulate(count for _, count in common)))
+    def as_in_library(cls) -> Words:
+        """The words of the interpreter's own modules, as often as there, in every field."""
+        common = library_words().most_common()
+        weights = [float(total) for total in itertools.accumulate(count for _, count in common)]
+        return cls([word for word, _ in common], weights, weights, weights, (20, 80))
 
-    def pick(self, source: random.Random, amount: int) -> list[str]:
-        return source.choices(self.texts, cum_weights=self.weights, k=amount)
+    @classmethod
+    def as_in_skills(cls) -> Words:
+        """The same words, alone and in pairs, each in as many skills as the word of its rank in real ones."""
+        alone = [word for word, _ in library_words().most_common()]
+        pairs = (one + other for one, other in itertools.product(alone[:1_000], alone[:1_000]))
+        texts = list(itertools.islice(dict.fromkeys(itertools.chain(alone, pairs)), _VOCABULARY))
+        name, about, body = (list(itertools.accumulate(_weights(curve))) for curve in (NAMES, DESCRIPTIONS, ANYWHERE))
+        return cls(texts, name, about, body, (round(about[-1]), round(body[-1] - about[-1])))
+
+    def pick(self, source: random.Random, weights: list[float], amount: int) -> list[str]:
+        return source.choices(self.texts, cum_weights=weights, k=amount)
+
+
+def library_words() -> Counter[str]:
+    """Counts the words of the interpreter's own modules."""
+    counts: Counter[str] = Counter()
+    for file in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        counts.update(re.findall(r"(?<![\w.])[a-z]{3,14}(?![\w(])", file.read_text("utf-8", "replace")))
+    for word in (*keyword.kwlist, "self", "cls", "str", "int", "len", *STOP_WORDS):
+        counts.pop(word, None)
+    return counts
+
+
+def _weights(curve: Sequence[tuple[int, float]]) -> Iterator[float]:
+    """Yields how often a word of each rank is drawn, so that it is in its share of skills. Lines on logarithmic scales."""
+    (rank, share), *rest = curve
+    place = 1
+    slope = 0.0
+    for to, share_there in rest:
+        slope = math.log(share_there / share) / math.log(to / rank)
+        while place <= to:
+            yield -math.log1p(-share * (place / rank) ** slope)
+            place += 1
+        rank, share = to, share_there
+    while place <= _VOCABULARY:
+        yield -math.log1p(-share * (place / rank) ** slope)
+        place += 1
 
 
 def generate(words: Words, amount: int, *, seed: int = 0) -> Iterator[GeneratedSkill]:
     source = random.Random(seed)
     taken: set[str] = set()
     for number in range(amount):
-        parts = [*words.pick(source, 1), *source.choices(words.texts, k=source.choice((1, 1, 2)))]
-        name = "-".join(parts)
-        if name in taken:
-            name = f"{name}-{number}"
+        name = "-".join(words.pick(source, words.name, source.choice((2, 2, 2, 3, 3, 4))))
+        if name in taken or len(name) > 56:
+            name = f"{name[:56].rstrip('-')}-{number}"
         taken.add(name)
-        about = words.pick(source, 20)
+        about = words.pick(source, words.about, words.sizes[0])
+        half = len(about) // 2
         yield GeneratedSkill(
             id=name,
             name=name,
-            description=f"{' '.join(about[:9]).capitalize()}. Use when {' '.join(about[9:])}.",
+            description=f"{' '.join(about[:half]).capitalize()}. Use when {' '.join(about[half:])}.",
             tags=tuple(dict.fromkeys(about[:2])),
-            body=" ".join(words.pick(source, 80)),
+            body=" ".join(words.pick(source, words.body, words.sizes[1])),
         )
 
 
 def queries(words: Words, amount: int) -> list[str]:
-    """Returns requests of one to five words: frequent and rare ones, some incomplete, some misspelt."""
+    """Returns requests of one to five words of descriptions: frequent and rare ones, some incomplete, some misspelt."""
     source = random.Random(7)
     made = []
     for number in range(amount):
-        chosen = words.pick(source, 1 + number % 5)
+        chosen = words.pick(source, words.about, 1 + number % 5)
         if number % 10 == 3:
             chosen[-1] = chosen[-1][: max(3, len(chosen[-1]) - 2)]
         elif number % 10 == 7 and len(chosen[0]) > 5:
@@ -120,6 +166,12 @@ def queries(words: Words, amount: int) -> list[str]:
 
 async def _migrate(url: str) -> None:
     await (await open_store(url)).close()
+
+
+async def _count_terms(url: str) -> None:
+    store = await open_store(url)
+    await store.count_terms()
+    await store.close()
 
 
 def fill(url: str, skills: Iterator[GeneratedSkill], amount: int, report: Report) -> None:
@@ -149,6 +201,7 @@ def fill(url: str, skills: Iterator[GeneratedSkill], amount: int, report: Report
         for table in ("package", "release"):
             connection.execute(f"select setval(pg_get_serial_sequence('{table}', 'id'), (select max(id) from {table}))")
         connection.execute("vacuum analyze")
+    asyncio.run(_count_terms(url))
 
 
 def _copy_batch(connection: Any, first: int, skills: Sequence[GeneratedSkill], known: set[str]) -> None:
@@ -231,9 +284,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK:,} skills")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--library", action="store_true", help="words as often as in the interpreter's library, not as in skills"
+    )
     parser.add_argument("--folder", type=Path, help="keep database and index here")
     chosen = parser.parse_args()
-    amount, words = QUICK if chosen.quick else SKILLS, Words.of_library()
+    amount = QUICK if chosen.quick else SKILLS
+    words = Words.as_in_library() if chosen.library else Words.as_in_skills()
     report = Report(f"a registry and a selector with {amount:,} skills", as_json=chosen.json)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         folder = chosen.folder or Path(place)

@@ -137,9 +137,14 @@ class SearchStore(Protocol):
         """Returns the packages that match, sorted; `after` is the sort key and name of the last one on the previous page."""
 
     async def recall(
-        self, groups: Sequence[Sequence[str]], filters: PackageFilters, *, prefix: str = "", need: int = 20, limit: int = 200
-    ) -> list[Package]:
-        """Returns candidates with a term of every group, then of fewer groups until there are `need` of them."""
+        self, groups: Sequence[Sequence[str]], filters: PackageFilters, *, name: str = "", prefix: str = "", need: int = 20,
+        limit: int = 200,
+    ) -> list[Package]:  # fmt: skip
+        """Returns the package of that name and candidates with a term of every group, then of fewer groups until there are
+        `need` of them. All engines return the same ones."""
+
+    async def count_terms(self) -> int:
+        """Counts again which terms are common. Returns their number."""
 
     async def spellings(self, words: Iterable[str], filters: PackageFilters) -> dict[str, list[str]]:
         """Returns, for each word that occurs nowhere, the words of visible packages that are one edit away."""

@@ -179,11 +179,11 @@ class Queries:
         # The last word may be incomplete, so it is corrected only if nothing starts with it.
         unfinished = spellings.pop(query.prefix, None)
         query = query.corrected(spellings)
-        packages = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+        packages = await self._store.recall(query.groups, filters, name=query.slug, prefix=query.prefix, need=need)
         if unfinished and len(packages) < _MIN_RESULTS:
             spellings[query.prefix] = unfinished
             query = query.corrected(spellings)
-            packages = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+            packages = await self._store.recall(query.groups, filters, name=query.slug, prefix=query.prefix, need=need)
         corrected = {word: near[0] for word, near in spellings.items() if near}
         ordered = rank(query, packages)
         if sort is not Sort.RELEVANCE:

@@ -34,7 +34,7 @@ async def run_background_jobs(registry: Registry, metrics: Metrics) -> None:
     """Runs until cancelled. Continues when the store is unavailable for a while."""
     if registry.provider is not None:
         await registry.provider.check()
-    for kind in ("purge", "forget"):
+    for kind in ("purge", "forget", "terms"):
         with contextlib.suppress(UnavailableError):
             await registry.store.enqueue(kind, "", due=registry.clock())
     while True:
@@ -103,6 +103,12 @@ async def _spell(registry: Registry, _job: QueuedJob) -> None:
         after = await registry.store.respell(after=after)
 
 
+async def _terms(registry: Registry, _job: QueuedJob) -> int:
+    """Counts which terms are common, so that a search for them reads only a part of their matches."""
+    await registry.store.count_terms()
+    return registry.clock() + _HOUR_MS
+
+
 async def _cooldown(registry: Registry, job: QueuedJob) -> None:
     """Shows a version whose cool-down is over, and indexes it. The subject is `skill:name@version`."""
     kind, _, name = job.subject.rpartition("@")[0].partition(":")
@@ -129,4 +135,5 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
         await record_rescan(registry.store, package, release, result, at=registry.clock())
 
 
-_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell, "cooldown": _cooldown}
+_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell, "cooldown": _cooldown,
+         "terms": _terms}  # fmt: skip

@@ -43,6 +43,8 @@ async def migrate(engine: Engine) -> list[str]:
     done: list[str] = []
     async with engine.transaction() as transaction:
         await engine.lock(transaction, "metier-migration")
+        if engine.dialect == "postgresql":
+            await transaction.rows("set local statement_timeout = 0")  # an index of a million packages takes minutes
         await transaction.rows("create table if not exists migration (number integer primary key, name text not null)")
         applied = {row[0] for row in await transaction.rows("select number from migration")}
         newest = max(applied, default=0)

@@ -62,18 +62,19 @@ class PostgresEngine:
             raise
         return cls(pool)
 
-    async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:  # noqa: ARG002
+    async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
         with _translate_errors():
-            return await self._read(_to_psycopg(sql), arguments)
+            # The plan of a slow read depends on its arguments, so it is made each time.
+            return await self._read(_to_psycopg(sql), arguments, prepare=False if slow else None)
 
-    async def _read(self, sql: bytes, arguments: Sequence[object]) -> list[Row]:
+    async def _read(self, sql: bytes, arguments: Sequence[object], *, prepare: bool | None = None) -> list[Row]:
         try:
             async with self._connect() as connection:
-                return await (await connection.execute(sql, arguments)).fetchall()
+                return await (await connection.execute(sql, arguments, prepare=prepare)).fetchall()
         except psycopg.OperationalError:
             # A restart of the server breaks pooled connections; a read can be repeated.
             async with self._connect() as connection:
-                return await (await connection.execute(sql, arguments)).fetchall()
+                return await (await connection.execute(sql, arguments, prepare=prepare)).fetchall()
 
     @contextlib.asynccontextmanager
     async def _connect(self) -> AsyncIterator[psycopg.AsyncConnection[Row]]:

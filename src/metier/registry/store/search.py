@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from metier.registry.domain.records import Package, PackageFilters, PackageStatus, PackageVisibility, Sort
+from metier.values import dataclass
 
+from .common_terms import TermShares, read_shares
 from .engine import Engine
 from .packages import PACKAGE_COLUMNS
 from .search_index import Column, SearchStage, search_clause
@@ -17,8 +19,7 @@ __all__ = ["SearchRows", "filter_clause", "visible_clause"]
 _PACKAGE_COLUMNS = ", ".join(f"p.{column}" for column in PACKAGE_COLUMNS.split(", "))
 _NAMES = 60
 _MAX_COMBINATIONS = 30
-_BY_NAME = "length(p.name) - length(replace(p.name, '-', '')), p.downloads desc, p.name"
-"""Names with the fewest words first, as in the final ranking."""
+_ENOUGH = 60
 LISTED = (PackageStatus.ACTIVE, PackageStatus.DEPRECATED, PackageStatus.ARCHIVED)
 
 
@@ -44,43 +45,24 @@ class SearchRows:
         return [Package(*row) for row in rows]
 
     async def recall(
-        self, groups: Sequence[Sequence[str]], filters: PackageFilters, *, prefix: str = "", need: int = 20, limit: int = 200
-    ) -> list[Package]:
-        whole = len(groups)
-        found = await self._matched(
-            SearchStage(groups, whole, prefix, among=Column.NAME), filters, _BY_NAME, min(limit, _NAMES)
-        )
+        self, groups: Sequence[Sequence[str]], filters: PackageFilters, *, name: str = "", prefix: str = "", need: int = 20,
+        limit: int = 200,
+    ) -> list[Package]:  # fmt: skip
+        search = _Search(self.engine, filters, await read_shares(self.engine, groups, prefix), need)
+        found = await search.named(name) if name else {}
+        found |= await search.matched(SearchStage(groups, prefix, among=Column.NAME), max(_NAMES, need))
         if len(found) < need:
-            found |= await self._matched(SearchStage(groups, whole, prefix, among=Column.ABOUT), filters, "", limit)
-        # Each stage requires one word less until there are enough results; matching any word would read half the index.
-        for size in range(whole, 0, -1):
-            if len(found) >= need or math.comb(whole, size) > _MAX_COMBINATIONS:
+            found |= await search.matched(SearchStage(groups, prefix, among=Column.ABOUT), limit)
+        for size in range(len(groups), 0, -1):
+            if len(found) >= need or math.comb(len(groups), size) > _MAX_COMBINATIONS:
                 break
             # A last word that is incomplete is looked for in bodies only if nothing else was found: it may stand for hundreds.
-            for stage in self._stages(SearchStage(groups, size, "" if found else prefix)):
-                if len(found) < limit:
-                    found |= await self._matched(stage, filters, "", limit)
+            for places in search.rarest_first(combinations(range(len(groups)), size)):
+                if len(found) >= max(need, _ENOUGH):
+                    break
+                ending = prefix if not found and places[-1] == len(groups) - 1 else ""
+                found |= await search.matched(SearchStage([groups[place] for place in places], ending), limit, places)
         return list(found.values())[:limit]
-
-    def _stages(self, stage: SearchStage) -> list[SearchStage]:
-        """PostgreSQL reads the rarest word of a conjunction, and all words of alternatives: so one conjunction at a time."""
-        if self.engine.dialect == "sqlite" or stage.size == len(stage.groups):
-            return [stage]
-        last = len(stage.groups) - 1
-        return [
-            SearchStage([stage.groups[place] for place in some], stage.size, stage.prefix if some[-1] == last else "")
-            for some in combinations(range(last + 1), stage.size)
-        ]
-
-    async def _matched(self, stage: SearchStage, filters: PackageFilters, order: str, limit: int) -> dict[int, Package]:
-        part = search_clause(self.engine.dialect, stage)
-        where, arguments = filter_clause(filters)
-        rows = await self.engine.rows(
-            f"select {_PACKAGE_COLUMNS} from {part.source.replace('{where}', where)} order by {order or part.order} limit ?",
-            (part.query, *arguments, limit),
-            slow=True,
-        )
-        return {row[0]: Package(*row) for row in rows}
 
     async def popular(self, kind: str, *, at_least: int, limit: int) -> list[str]:
         where, arguments = filter_clause(PackageFilters(kind=kind))
@@ -90,6 +72,36 @@ class SearchRows:
             slow=True,
         )
         return [row[0] for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    engine: Engine
+    filters: PackageFilters
+    shares: TermShares
+    need: int
+
+    async def named(self, name: str) -> dict[int, Package]:
+        where, arguments = filter_clause(self.filters)
+        rows = await self.engine.rows(
+            f"select {_PACKAGE_COLUMNS} from package p where p.name = ? and {where}", (name, *arguments)
+        )
+        return {row[0]: Package(*row) for row in rows}
+
+    def rarest_first(self, combined: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Sorts combinations of words by their expected matches: common words say little."""
+        return sorted(combined, key=lambda places: self.shares.matches(SearchStage(()), places))
+
+    async def matched(self, stage: SearchStage, limit: int, places: Sequence[int] | None = None) -> dict[int, Package]:
+        broad = self.shares.is_broad(stage, places)
+        part = search_clause(self.engine.dialect, stage, broad=broad)
+        where, arguments = filter_clause(self.filters)
+        rows = await self.engine.rows(
+            f"select {_PACKAGE_COLUMNS} from {part.source.replace('{where}', where)} order by {part.order} limit ?",
+            (*part.before, *arguments, *part.after, min(limit, max(_NAMES, self.need)) if broad else limit),
+            slow=True,
+        )
+        return {row[0]: Package(*row) for row in rows}
 
 
 def filter_clause(filters: PackageFilters) -> tuple[str, list[object]]:

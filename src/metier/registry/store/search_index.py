@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from enum import IntEnum
-from itertools import combinations
 
 from metier.values import dataclass
 
 from .engine import SnapshotReader, Transaction
 
-__all__ = ["MOST_RANKED", "Column", "SearchClause", "SearchStage", "delete_words", "read_words", "search_clause", "write_words"]
+__all__ = [
+    "Column",
+    "SearchClause",
+    "SearchStage",
+    "delete_words",
+    "read_words",
+    "read_words_of",
+    "search_clause",
+    "write_words",
+]
 
 _WEIGHTS = "ABCD"
 _BATCH = 500
 _COLUMNS = ("name", "tags", "about", "body")
-
-
-MOST_RANKED = 600
-"""Matches of one search in PostgreSQL that are ranked."""
 
 
 class Column(IntEnum):
@@ -28,21 +32,16 @@ class Column(IntEnum):
     BODY = 4
 
 
-_FIELDS = {
-    Column.NAME: "ts_filter(w.terms, '{a}')",
-    Column.ABOUT: "ts_filter(w.terms, '{a,b,c}')",
-    None: "w.terms",
-}
-"""The indexed expressions of PostgreSQL, by the columns that are searched."""
+_FIELDS = {Column.NAME: "ts_filter(w.terms, '{a}')", Column.ABOUT: "w.front", None: "w.terms"}
+"""The indexed expressions of PostgreSQL, by the columns that are searched. GIN keeps no weights, so each has an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchStage:
-    """A search for packages that contain any `size` of the groups."""
+    """A search for packages that contain all groups."""
 
     groups: Sequence[Sequence[str]]
     """For each word, its possible terms."""
-    size: int
     prefix: str = ""
     """A prefix of the last word's terms."""
     among: Column | None = None
@@ -51,43 +50,71 @@ class SearchStage:
 
 @dataclass(frozen=True, slots=True)
 class SearchClause:
-    """SQL over package `p`, its argument, and an order by relevance."""
+    """SQL over package `p` with `{where}` in the place of the conditions on the package."""
 
     source: str
-    """With `{where}` in the place of the conditions on the package."""
-    query: str
+    before: tuple[str, ...]
+    """Arguments before those of the conditions."""
+    after: tuple[str, ...]
+    """Arguments after them."""
     order: str
 
 
-def search_clause(dialect: str, stage: SearchStage) -> SearchClause:
-    return _fts5(stage) if dialect == "sqlite" else _tsquery(stage)
+_BY_NAME = "length(p.name) - length(replace(p.name, '-', '')), p.downloads desc, p.name"
+"""Names with the fewest words first, as in the final ranking."""
+_BY_DOWNLOADS = "p.downloads desc, p.name desc"
+"""The order of an index of PostgreSQL."""
 
 
-def _fts5(stage: SearchStage) -> SearchClause:
+def search_clause(dialect: str, stage: SearchStage, *, broad: bool) -> SearchClause:
+    """Returns the search in the order in which matches are cut off, which is the same for all engines.
+
+    Matches with a word in the name come first, and the most downloaded first among them. For a broad search, which matches
+    thousands, only downloads count, so that PostgreSQL can read packages in this order until it has enough of them.
+    """
+    return (_fts5 if dialect == "sqlite" else _tsquery)(stage, broad)
+
+
+def _fts5(stage: SearchStage, broad: bool) -> SearchClause:
     sets = [" OR ".join(f'"{term}"' for term in group) for group in stage.groups]
     if stage.prefix:
         sets[-1] += f' OR "{stage.prefix}" *'
-    joined = " OR ".join(f"({' AND '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
-    return SearchClause(
-        # Sorting by the rank of FTS5 happens before the join, so no more rows than the limit are joined.
-        "words join package p on p.id = words.rowid where words match ? and rank match 'bm25(12.0, 6.0, 4.0, 1.0)' and {where}",
-        f"{{{' '.join(_COLUMNS[: stage.among])}}} : ({joined})" if stage.among else joined,
-        "words.rank",
+    query = f"{{{' '.join(_COLUMNS[: stage.among])}}} : ({' AND '.join(f'({one})' for one in sets)})"
+    source = "words join package p on p.id = words.rowid where words match ? and {where}"
+    if broad or stage.among is Column.NAME:
+        return SearchClause(source, (query,), (), _BY_DOWNLOADS if broad else _BY_NAME)
+    named = f"{{name}} : ({' OR '.join(sets)})"
+    order = "p.id in (select rowid from words where words match ?) desc, p.downloads desc, p.name"
+    return SearchClause(source, (query,), (named,), order)
+
+
+def _tsquery(stage: SearchStage, broad: bool) -> SearchClause:
+    field, in_name = _FIELDS[stage.among], stage.among is Column.NAME
+    if broad:
+        # The index of names cannot be read in the order of downloads; the row tells which terms are in the name.
+        field = "w.front" if in_name else field
+        source = f"package p join words w on w.package = p.id where {field} @@ cast(? as tsquery) and {{where}}"
+        return SearchClause(source, (_joined(stage, " & ", ":A" if in_name else ""),), (), _BY_DOWNLOADS)
+    query = (_joined(stage, " & "),)
+    found = f"from words w where {field} @@ cast(? as tsquery)"
+    if in_name:
+        source = (
+            f"(with found as materialized (select w.package {found}) select p.* from found f join package p on p.id = f.package"
+        )
+        return SearchClause(source + " where {where}) p", query, (), _BY_NAME)
+    named = (_joined(stage, " | ", ":A"),)
+    source = (
+        f"(with found as materialized (select w.package, w.front @@ cast(? as tsquery) as is_named {found})"
+        " select p.*, f.is_named from found f join package p on p.id = f.package where {where}) p"
     )
+    return SearchClause(source, named + query, (), "p.is_named desc, p.downloads desc, p.name")
 
 
-def _tsquery(stage: SearchStage) -> SearchClause:
-    sets = [" | ".join(f"'{term}'" for term in group) for group in stage.groups]
+def _joined(stage: SearchStage, operator: str, weight: str = "") -> str:
+    sets = [" | ".join(f"'{term}'{weight}" for term in group) for group in stage.groups]
     if stage.prefix:
-        sets[-1] += f" | '{stage.prefix}':*"
-    joined = " | ".join(f"({' & '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
-    # Ranking reads every row that matches. Of a common word's hundred thousands, only the first are read, after the filters.
-    return SearchClause(
-        f"(select w.terms, query, p.* from words w join package p on p.id = w.package, cast(? as tsquery) as query"
-        f" where {_FIELDS[stage.among]} @@ query and {{where}} limit {MOST_RANKED}) p",
-        joined,
-        "-ts_rank('{0.08, 0.3, 0.5, 1.0}', p.terms, p.query), p.id",
-    )
+        sets[-1] += f" | '{stage.prefix}':*{weight.removeprefix(':')}"
+    return operator.join(f"({one})" for one in sets)
 
 
 async def write_words(transaction: Transaction, dialect: str, package_id: int, columns: Sequence[Sequence[str]]) -> None:
@@ -103,17 +130,31 @@ async def write_words(transaction: Transaction, dialect: str, package_id: int, c
 
 async def read_words(reader: SnapshotReader, dialect: str) -> AsyncIterator[tuple[int, list[list[str]]]]:
     """Yields the terms of every package in the columns of `write_words`."""
-    if dialect == "sqlite":
-        sql = f"select rowid, {', '.join(_COLUMNS)} from words where rowid > ? order by rowid limit {_BATCH}"
-    else:
-        marked = "coalesce((select string_agg(lexeme, ' ') from unnest(terms) where '{0}' = any(weights)), '')"
-        columns = ", ".join(marked.replace("{0}", weight) for weight in _WEIGHTS)
-        sql = f"select package, {columns} from words where package > ? order by package limit {_BATCH}"
+    key, columns = _stored(dialect)
     after = 0
-    while rows := await reader.rows(sql, (after,)):
+    while rows := await reader.rows(
+        f"select {key}, {columns} from words where {key} > ? order by {key} limit {_BATCH}", (after,)
+    ):
         for package_id, *texts in rows:
             yield package_id, [text.split() for text in texts]
         after = rows[-1][0]
+
+
+async def read_words_of(reader: SnapshotReader, dialect: str, packages: Sequence[int]) -> AsyncIterator[list[list[str]]]:
+    """Yields the terms of those packages that have any."""
+    key, columns = _stored(dialect)
+    for start in range(0, len(packages), _BATCH):
+        some = packages[start : start + _BATCH]
+        for texts in await reader.rows(f"select {columns} from words where {key} in ({', '.join('?' * len(some))})", some):
+            yield [text.split() for text in texts]
+
+
+def _stored(dialect: str) -> tuple[str, str]:
+    """Returns the key of a row, and the columns as texts of terms."""
+    if dialect == "sqlite":
+        return "rowid", ", ".join(_COLUMNS)
+    marked = "coalesce((select string_agg(lexeme, ' ') from unnest(terms) where '{0}' = any(weights)), '')"
+    return "package", ", ".join(marked.replace("{0}", weight) for weight in _WEIGHTS)
 
 
 async def delete_words(transaction: Transaction, dialect: str, package_id: int) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from metier.errors import UsageError
 
 from .accounts import AccountRows
+from .common_terms import CommonTermRows
 from .device_logins import DeviceLoginRows
 from .downloads import DownloadRows
 from .engine import Engine
@@ -28,8 +29,8 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 
 
 class SqlStore(
-    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, InvitationRows,
-    TrustedPublisherRows, PageSessionRows, ReviewRows, DownloadRows, JobRows
+    PackageRows, SearchRows, CommonTermRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows,
+    InvitationRows, TrustedPublisherRows, PageSessionRows, ReviewRows, DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

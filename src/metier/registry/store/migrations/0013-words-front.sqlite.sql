@@ -1,0 +1,1 @@
+-- FTS5 keeps the column of each word; nothing to do.
