@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from metier.spec import Files, Problem, Severity
 
@@ -32,7 +33,25 @@ _PATTERNS = {
     "private-key": r"-----BEGIN (?:RSA |EC |OPENSSH |DSA |PGP |ENCRYPTED )?PRIVATE KEY(?: BLOCK)?-----\s*\n[\w+/=\s:,-]{64}",
     "password-in-address": r"\b(?:postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?)://[^\s:/@<>{}$]+:[^\s:/@<>{}$*]{8,}@[\w.-]+",
 }  # fmt: skip
-_ANY = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _PATTERNS.items()))
+_MARKS = {
+    "aws-access-key": ("AKIA", "ASIA"),
+    "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "gitlab-token": ("glpat-",),
+    "slack-token": ("xox",),
+    "slack-webhook": ("hooks.slack.com/",),
+    "anthropic-key": ("sk-ant-",),
+    "openai-key": ("sk-",),
+    "google-key": ("AIza",),
+    "stripe-key": ("k_live_",),
+    "npm-token": ("npm_",),
+    "pypi-token": ("pypi-",),
+    "hugging-face-token": ("hf_",),
+    "sendgrid-key": ("SG.",),
+    "metier-token": ("mtr_",),
+    "private-key": ("-----BEGIN ",),
+    "password-in-address": ("postgres", "mysql:", "mongodb", "redis:", "amqp"),
+}
+"""Texts of which every match contains one. Most files have none, and looking for them is fast."""
 _NEVER = re.compile(
     r"(?:^|/)(?:\.env(?:\.(?:local|production|prod))?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.pypirc|\.git-credentials)$"
 )
@@ -51,7 +70,8 @@ def find_secrets(files: Files) -> Iterator[Problem]:
         if entry.size > _LARGEST:
             continue
         text = files.read(entry.path, limit=_LARGEST).decode("utf-8", "replace")
-        for found in _ANY.finditer(text):
+        likely = tuple(name for name, marks in _MARKS.items() if any(mark in text for mark in marks))
+        for found in _joined(likely).finditer(text) if likely else ():
             kind = (found.lastgroup or "").replace("_", "-")
             if kind == "private-key" or (not _EXAMPLE.search(found[0]) and _bits(found[0]) >= _LEAST_BITS):
                 what = kind.replace("-", " ")
@@ -60,6 +80,11 @@ def find_secrets(files: Files) -> Iterator[Problem]:
                     entry.path,
                     text.count("\n", 0, found.start()) + 1,
                 )
+
+
+@lru_cache(maxsize=64)
+def _joined(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<{name.replace('-', '_')}>{_PATTERNS[name]})" for name in names))
 
 
 def _bits(text: str) -> float:
