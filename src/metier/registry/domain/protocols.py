@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterab
 from typing import Protocol
 
 from metier.registry.wire import AbuseReport, DownloadDay, QueuedJob
+from metier.values import dataclass
 
 from .records import (
     AuditEvent,
@@ -382,6 +383,17 @@ class JobStore(Protocol):
     async def fail(self, job: int, *, error: str, retry: Millis) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The changes of a store since an earlier look."""
+
+    generation: Hashable
+    """What `RegistryStore.generation` returned at the time, or would have."""
+    mark: Hashable
+    packages: frozenset[tuple[str, str]] | None
+    """Kinds and names of the packages that changed; None for all."""
+
+
 class RegistryStore(
     PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, InvitationStore,
     TrustedPublisherStore, PageSessionStore, UploadStore, ReviewStore, DownloadStore, JobStore, Protocol
@@ -391,6 +403,9 @@ class RegistryStore(
 
     async def generation(self) -> Hashable:
         """Two equal values mean that nothing was committed between the two calls, by any process."""
+
+    async def changes(self, mark: Hashable) -> Changes:
+        """Returns what was committed after an earlier call that returned this mark, by any process; None for the first."""
 
     async def archives(self) -> AsyncIterator[str]:
         """Yields the blob name of every release."""

@@ -198,7 +198,7 @@ class RegistryApp:
             key = f"token {holder.id}" if holder else limit_key(address)
             extra = self._limit(route.rate, key, has_token=holder is not None)
         if route.is_kept:
-            return await self.pages.respond(request, route.endpoint), extra
+            return await self.pages.respond(request, route), extra
         return await route.endpoint(request), extra
 
     def _limit(self, rate: str, key: str, *, has_token: bool) -> Headers:

@@ -45,7 +45,9 @@ class Route:
     endpoint: Endpoint
     summary: str = ""
     is_kept: bool = False
-    """Responses to callers without a token are kept until the database changes; see `PageCache`."""
+    """Responses to callers without a token are kept until what they show changes; see `PageCache`."""
+    subject: str = ""
+    """The kind of the package `{name}`, if a kept response shows nothing else. Empty for lists."""
     rate: str = "read"
     """The rate limit that applies: `read`, `download` or `write`; empty for none."""
     kind: str = "api"

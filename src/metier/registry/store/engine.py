@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from metier.errors import UsageError
+from metier.registry.domain.protocols import Changes
 
 __all__ = ["Engine", "Row", "RowReader", "SnapshotReader", "Transaction", "unstorable"]
 
@@ -47,6 +48,9 @@ class Engine(Protocol):
 
     async def generation(self) -> Hashable:
         """Two equal values mean that nothing was committed between the two calls, by any process."""
+
+    async def changes(self, mark: Hashable) -> Changes:
+        """Returns what was committed after an earlier call that returned this mark; None for the first."""
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """Commits at the end of the block, rolls back if it raises. A non-durable one may be lost in a power failure."""

@@ -16,6 +16,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from metier.errors import UnavailableError, UsageError, connection_problem
+from metier.registry.domain.protocols import Changes
 
 from .engine import Row, SnapshotReader, Transaction, unstorable
 
@@ -29,6 +30,11 @@ _STATEMENT_MS = 30_000
 _BATCH = 500
 # A search that reads the first matches of many must find the same ones each time: no parallel scan, none from the middle.
 _OPTIONS = f"-c statement_timeout={_STATEMENT_MS} -c synchronize_seqscans=off -c max_parallel_workers_per_gather=0"
+# A change is new if the earlier snapshot does not show its transaction, whenever that began.
+_CHANGES = (
+    "select cast(pg_current_snapshot() as text), c.kind, c.name from (select 1) one left join package_change c on"
+    " c.changed >= pg_snapshot_xmin(cast(? as pg_snapshot)) and not pg_visible_in_snapshot(c.changed, cast(? as pg_snapshot))"
+)
 _BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[Row]]
 LookupKey = tuple[str, str]
@@ -95,6 +101,12 @@ class PostgresEngine:
             if self._generation_task is None:
                 self._generation_task = asyncio.create_task(self._run_generations())
         return await asyncio.shield(waiting)
+
+    async def changes(self, mark: Hashable) -> Changes:
+        rows = await self.rows(_CHANGES, (mark, mark))
+        if mark is None:
+            return Changes(rows[0][0], rows[0][0], None)
+        return Changes(rows[0][0], rows[0][0], frozenset((kind, name) for _, kind, name in rows if kind))
 
     async def _run_generations(self) -> None:
         try:

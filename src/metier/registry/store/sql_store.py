@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Hashable
 from urllib.parse import unquote, urlsplit
 
 from metier.errors import UsageError
+from metier.registry.domain.protocols import Changes
 
 from .accounts import AccountRows
 from .common_terms import CommonTermRows
@@ -40,6 +41,9 @@ class SqlStore(
 
     async def generation(self) -> Hashable:
         return await self.engine.generation()
+
+    async def changes(self, mark: Hashable) -> Changes:
+        return await self.engine.changes(mark)
 
     async def archives(self) -> AsyncIterator[str]:
         async for name in read_archives(self.engine):

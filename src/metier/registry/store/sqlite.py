@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from metier.errors import UnavailableError
+from metier.registry.domain.protocols import Changes
 from metier.sources import open_sqlite
 
 from .engine import Row, SnapshotReader, Transaction, unstorable
@@ -64,6 +65,18 @@ class SqliteEngine:
         with self._reading() as reader:
             version: int = reader.execute("pragma data_version").fetchone()[0]
             return version
+
+    async def changes(self, mark: Hashable) -> Changes:
+        with self._reading() as reader:
+            # The version is read first, so a commit between the two is seen again by the next call.
+            version: int = reader.execute("pragma data_version").fetchone()[0]
+            if mark is None:
+                last = reader.execute("select coalesce(max(number), 0) from package_change").fetchone()[0]
+                return Changes(version, last, None)
+            rows = reader.execute(
+                "select kind, name, number from package_change where number > ? order by number", (mark,)
+            ).fetchall()
+            return Changes(version, rows[-1][2] if rows else mark, frozenset((kind, name) for kind, name, _ in rows))
 
     async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
         key = (kind, name)

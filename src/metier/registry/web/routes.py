@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metier.registry.domain.records import PackageKind
 from metier.registry.server.routing import Endpoint, Route
 
 from . import forms, invitations, playground, reviews, search_pages, sign_in, skill_pages, templates
@@ -14,8 +15,9 @@ def _page(path: str, endpoint: Endpoint, *, method: str = "GET", rate: str = "re
 
 
 def _kept(path: str, endpoint: Endpoint) -> Route:
-    """A page that depends only on the database, the address and the rights of the caller."""
-    return Route(method="GET", path=path, endpoint=endpoint, kind="page", is_kept=True)
+    """A page that depends only on the database, the address and the rights of the caller; below /skill, on that one alone."""
+    subject = PackageKind.SKILL if path.startswith("/skill/") else ""
+    return Route(method="GET", path=path, endpoint=endpoint, kind="page", is_kept=True, subject=subject)
 
 
 def _form(path: str, endpoint: Endpoint, *, rate: str = "write") -> Route:
