@@ -16,18 +16,21 @@ from .worker_process import FRAME
 __all__ = ["WorkerProcess"]
 
 _log = logging.getLogger(__name__)
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from metier.bulk.worker_process import main; main({memory})"
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    " from metier.bulk.worker_process import main; main({memory}, {niceness})"
+)
 _END_SECONDS = 1.0
 
 
 class WorkerProcess:
     """One process that calls functions of modules, one at a time, within a limit of memory."""
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, niceness: int = 0) -> None:
         path = json.dumps([os.path.abspath(each) for each in sys.path])
         # A session of its own: Ctrl-C ends the server, which ends its workers.
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START.format(memory=memory), path],
+            [sys.executable, "-I", "-c", _START.format(memory=memory, niceness=niceness), path],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 

@@ -177,7 +177,7 @@ def test_a_transaction_that_began_earlier_and_ends_later_is_a_change(postgres: P
                 await store.count("2026-01-01", [(2, "1.0.0", "someone")])
                 mark = (await store.changes(None)).mark
                 assert (await store.changes(mark)).packages == frozenset()
-            assert (await store.changes(mark)).packages == {("skill", "early")}
+            assert (await store.changes(mark)).packages == frozenset({("skill", "early")})
             await store.close()
 
     asyncio.run(run())

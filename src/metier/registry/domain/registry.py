@@ -283,9 +283,10 @@ def _job_tokens(options: ServerOptions, clock: Callable[[], Millis]) -> JobToken
 
 
 def _start_workers(work: WorkLimits) -> Workers:
+    # Reading goes before publishing when there are not enough processors for both.
     return Workers(
-        WorkerPool(work.check_processes, memory_bytes=work.memory_bytes, most_waiting=work.uploads),
-        WorkerPool(work.page_processes, memory_bytes=work.memory_bytes),
+        WorkerPool(work.check_processes, memory_bytes=work.memory_bytes, most_waiting=work.uploads, niceness=10),
+        WorkerPool(work.page_processes, memory_bytes=work.memory_bytes, niceness=5),
     )
 
 

@@ -34,10 +34,11 @@ class WorkBudgetError(MetierError):
 
 
 class WorkerPool:
-    """At most `size` processes, and at most `most_waiting` jobs that wait for one."""
+    """At most `size` processes, and at most `most_waiting` jobs that wait for one. The niceness is that of the processes."""
 
-    def __init__(self, size: int, *, memory_bytes: int = _MEMORY_BYTES, most_waiting: int = 64) -> None:
+    def __init__(self, size: int, *, memory_bytes: int = _MEMORY_BYTES, most_waiting: int = 64, niceness: int = 0) -> None:
         self.size = size
+        self._niceness = niceness
         self._memory = memory_bytes
         self._most = size + most_waiting
         self._jobs = 0
@@ -73,7 +74,7 @@ class WorkerPool:
         with self._lock:
             worker = self._idle.pop() if self._idle else None
         if worker is None:
-            worker = WorkerProcess(self._memory)
+            worker = WorkerProcess(self._memory, self._niceness)
             with self._lock:
                 self._all.add(worker)
         kind, value, is_large = worker.ask(job)
