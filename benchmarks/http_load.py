@@ -1,7 +1,8 @@
 """Sends requests over kept-alive connections as fast as the server responds, in a separate process.
 
-    python -m benchmarks.http_load HOST PORT SECONDS CONNECTIONS < paths
+    python -m benchmarks.http_load HOST PORT SECONDS CONNECTIONS [RATE] < paths
 
+With a rate, each connection sends that many requests per second, and latency counts from the time at which a request was due.
 Prints one JSON object: requests per second, and the 50th and 99th percentile of the latency in milliseconds.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sys
 import time
 from itertools import cycle
@@ -17,9 +19,11 @@ from itertools import cycle
 class LoadConnection(asyncio.Protocol):
     """One connection, which sends the next request after each complete response."""
 
-    def __init__(self, requests: list[bytes], start: int, ends: float) -> None:
+    def __init__(self, requests: list[bytes], start: int, ends: float, pause: float) -> None:
         self.requests = cycle(requests[start % len(requests) :] + requests[: start % len(requests)])
         self.ends = ends
+        self.pause = pause
+        self._due = time.perf_counter() + pause * random.random()
         self.times: list[float] = []
         self.failed = 0
         self.done = asyncio.get_running_loop().create_future()
@@ -29,7 +33,7 @@ class LoadConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._send()
+        self._wait()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -44,26 +48,35 @@ class LoadConnection(asyncio.Protocol):
             self._wanted = len(head) + 4 + length
         if len(self._buffer) >= self._wanted:
             self.times.append(time.perf_counter() - self._sent_at)
-            self._send()
+            self._wait()
 
     def connection_lost(self, _error: Exception | None) -> None:
         if not self.done.done():
             self.done.set_result(None)
 
-    def _send(self) -> None:
+    def _wait(self) -> None:
         self._buffer, self._wanted = b"", -1
-        self._sent_at = time.perf_counter()
-        if self._sent_at >= self.ends:
+        now = time.perf_counter()
+        if now >= self.ends:
             self._transport.close()
-            return
+        elif self.pause:
+            self._sent_at, self._due = self._due, self._due + self.pause
+            asyncio.get_running_loop().call_later(max(0.0, self._sent_at - now), self._send)
+        else:
+            self._sent_at = now
+            self._send()
+
+    def _send(self) -> None:
         self._transport.write(next(self.requests))
 
 
-async def main(host: str, port: int, seconds: float, count: int, paths: list[str]) -> None:
+async def main(host: str, port: int, seconds: float, count: int, paths: list[str], rate: float) -> None:
     requests = [f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode() for path in paths]
     loop = asyncio.get_running_loop()
     started = time.perf_counter()
-    connections = [LoadConnection(requests, number * 37, started + seconds) for number in range(count)]
+    connections = [
+        LoadConnection(requests, number * 37, started + seconds, 1 / rate if rate else 0.0) for number in range(count)
+    ]
     await asyncio.gather(*(loop.create_connection(lambda one=one: one, host, port) for one in connections))  # type: ignore[misc]
     await asyncio.gather(*(each.done for each in connections))
     times = sorted(latency for each in connections for latency in each.times)
@@ -75,4 +88,5 @@ async def main(host: str, port: int, seconds: float, count: int, paths: list[str
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.stdin.read().split()))
+    chosen = float(sys.argv[5]) if len(sys.argv) > 5 else 0.0
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.stdin.read().split(), chosen))

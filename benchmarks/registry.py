@@ -166,9 +166,9 @@ def archives(amount: int) -> Iterator[tuple[str, bytes]]:
         yield f"bench-{number}", packed(f"bench-{number}", description, body)
 
 
-def packed(name: str, description: str, body: str, more: dict[str, bytes] | None = None) -> bytes:
+def packed(name: str, description: str, body: str, more: dict[str, bytes] | None = None, *, version: str = "1.0.0") -> bytes:
     about = json.dumps(" ".join(description.split())[:1000] or "Nothing", ensure_ascii=False)
-    text = f"---\nname: {name}\ndescription: {about}\nlicense: MIT\nmetadata:\n  version: 1.0.0\n---\n\n{body}\n"
+    text = f"---\nname: {name}\ndescription: {about}\nlicense: MIT\nmetadata:\n  version: {version}\n---\n\n{body}\n"
     return pack(MemoryFiles({"SKILL.md": text.encode(), **(more or {})}))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from metier.registry.blobs import open_blobs
 from metier.registry.domain.access import ANONYMOUS
+from metier.registry.domain.protocols import nothing
 from metier.registry.domain.queries import ListPage, ListQuery, Queries
 from metier.registry.domain.records import PackageFilters, Sort
 from metier.registry.domain.search import parse_query, rank
@@ -136,6 +138,84 @@ def test_both_engines_give_the_same_first_ten(filled: str, postgres: Postgres) -
         with_store(filled, fill)
         one, two = with_store(filled, all_of_them), with_store(url, all_of_them)
     assert {query: (one[query], two[query]) for query in one if one[query] != two[query]} == {}
+
+
+WORDS = [f"{one}{two}" for one in ("al", "be", "co", "du", "er") for two in ("pha", "ton", "rix", "mon", "sel", "gar")]
+
+
+def crowded() -> Iterator[tuple[str, str, str]]:
+    """Skills of few words, so that every search matches more of them than a search returns."""
+    source = random.Random(3)
+    shares = [1 / (1 + place) for place in range(len(WORDS))]
+    taken = {"alpha"}
+    yield "alpha", "The one.", ""
+    for number in range(900):
+        about, body = source.choices(WORDS, shares, k=8), source.choices(WORDS, shares, k=12)
+        name = "-".join(source.choices(WORDS, shares, k=source.choice((2, 2, 3))))
+        yield (f"{name}-{number}" if name in taken else name), " ".join(about), " ".join(body)
+        taken.add(name)
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Iterator[str]:
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+
+    async def fill() -> None:
+        store = await open_store(f"sqlite://{folder}/r.sqlite")
+        async with store.engine.transaction() as transaction:
+            for number, (name, about, body) in enumerate(crowded()):
+                made = draft(name, description=about, body=body, at=1_000 + number)
+                package, _, _ = await store.publish_in(transaction, made, None, nothing)
+                count = 1_000_000 // (1 + (number * 7919) % 901) if number else 0
+                await transaction.rows("update package set downloads = ? where id = ?", (count, package.id))
+        await store.close()
+
+    asyncio.run(fill())
+    yield f"sqlite://{folder}/r.sqlite"
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("most", [6_000, 40], ids=["every match is read", "common words are searched by downloads"])
+def test_both_engines_choose_the_same_of_many_matches(
+    crowd: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("metier.registry.store.common_terms._MOST_MATCHES", most)
+    source = random.Random(5)
+    asked = [" ".join(source.sample(WORDS[:12], 1 + number % 4)) for number in range(40)] + ["al", "alpha bet", "alphb"]
+
+    async def ask(store: SqlStore, queries: Queries) -> dict[str, list[str]]:
+        assert await store.count_terms() > 20
+        return {query: names(await queries.find(ANONYMOUS, ListQuery(query=query, limit=50))) for query in asked}
+
+    with postgres.database() as url:
+
+        async def fill(store: SqlStore, _: Queries) -> None:
+            other = await open_store(url)
+            async with store.engine.snapshot() as reader:
+                await copy_rows(reader, store.engine.dialect, other)
+            await other.close()
+
+        with_store(crowd, fill)
+        one, two = with_store(crowd, ask), with_store(url, ask)
+    assert {query: (one[query], two[query]) for query in one if one[query] != two[query]} == {}
+    assert one["al"] and one["alphb"]
+
+
+def test_a_search_for_a_common_word_finds_the_most_downloaded_and_the_exact_name(
+    crowd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metier.registry.store.common_terms._MOST_MATCHES", 40)
+
+    async def ask(store: SqlStore, queries: Queries) -> tuple[ListPage, list[str]]:
+        await store.count_terms()
+        every = await store.browse(PackageFilters(readable_namespaces=None), sort=Sort.DOWNLOADS, after=None, limit=1_000)
+        having = [package.name for package in every if "alpha" in package.name.split("-")]
+        return await queries.find(ANONYMOUS, ListQuery(query="alpha", limit=50)), having
+
+    found, having = with_store(crowd, ask)
+    assert len(having) > 200
+    assert names(found)[0] == "alpha"
+    assert set(names(found)[1:]) <= set(having[:61])
 
 
 def test_pages_follow_each_other_without_a_gap_or_a_double(filled: str) -> None:

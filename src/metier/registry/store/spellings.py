@@ -29,8 +29,9 @@ class SpellingRows:
             PackageFilters(kind=filters.kind, readable_namespaces=filters.readable_namespaces)
         )  # fmt: skip
         rows = await self.engine.rows(
-            f"select s.form, s.word from spelling s where s.form in ({marks}) and exists (select 1 from package_word w"
-            f" join package p on p.id = w.package where w.word = s.word and {where})",
+            # The limit makes PostgreSQL look for one package of each word, and not read the packages of all words.
+            f"select s.form, s.word from spelling s where s.form in ({marks}) and (select 1 from package_word w"
+            f" join package p on p.id = w.package where w.word = s.word and {where} limit 1) = 1",
             (*every, *arguments),
         )
         near: dict[str, set[str]] = {}
