@@ -49,6 +49,7 @@ def test_a_name_that_is_easily_taken_for_a_popular_one_is_a_warning(here: Site) 
     assert here.publish("code-reviev", query="dry_run=1").json()["findings"] == []
     card = here.call(here.registry.store.find_package, "skill", "code-review")
     here.call(here.registry.store.count, "2026-01-01", [(card.id, "1.0.0", str(n)) for n in range(100)])
+    here.clock.move(seconds=60)
     for name in ("code-reviev", "codereview", "code-reviews"):
         (finding,) = here.publish(name, query="dry_run=1").json()["findings"]
         assert (finding["rule"], finding["severity"]) == ("RG002", "warning")

@@ -20,7 +20,7 @@ from .access import Caller
 from .admission import Admission
 from .protocols import BlobStore, RegistryStore
 from .records import Millis, Package, PackageKind, PackageVisibility, Release, ReleaseDraft, ReleaseState
-from .search_terms import is_one_slip
+from .similar_names import SimilarNames
 from .turns import UploadTurns
 
 __all__ = [
@@ -34,8 +34,6 @@ RESERVED = frozenset("""
     security settings skill skills static t tokens trending users v2 well-known
 """.split())  # noqa: SIM905  # fmt: skip
 """Names of pages, which cannot be namespaces."""
-_POPULAR = 100
-_MOST_POPULAR = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +88,7 @@ class Publisher:
         self._clock = clock
         self._admit = admit
         self._policy = policy or ReleasePolicy()
+        self._similar = SimilarNames(store, clock)
         self.turns = turns
 
     def namespace(self, caller: Caller, wanted: str) -> str:
@@ -142,9 +141,7 @@ class Publisher:
 
     async def _with_similar_name(self, admitted: Admission) -> Admission:
         """Adds a warning if a new name is one edit away from a popular one."""
-        known = await self._store.popular(admitted.kind, at_least=_POPULAR, limit=_MOST_POPULAR)
-        plain = admitted.name.replace("-", "")
-        near = next((name for name in known if is_one_slip(plain, name.replace("-", ""))), None)
+        near = await self._similar.find(admitted.kind, admitted.name)
         if near is None:
             return admitted
         warning = ReleaseFinding(
