@@ -20,6 +20,8 @@ _SAMPLE = 5_000
 _LEAST_SHARE = 0.004
 """Rarer terms are not kept: they select few enough packages."""
 _MOST_MATCHES = 6_000
+_MOST_READ = 60_000
+"""Packages with the rarest word of a search, up to which bodies are searched too."""
 _Shares = tuple[float, float, float]
 
 
@@ -36,6 +38,13 @@ class TermShares:
         column = {Column.NAME: 0, Column.ABOUT: 1}.get(stage.among or Column.BODY, 2)
         chosen = range(len(self.groups)) if places is None else places
         return self.packages * math.prod(self.groups[place][column] for place in chosen)
+
+    def is_rare(self, places: Iterable[int]) -> bool:
+        """Returns whether one of the groups is so rare that it leads to a part of the packages.
+
+        GIN reads all packages with the rarest group. Words that are in bodies everywhere tell nothing, and bodies do not rank.
+        """
+        return self.packages * min(self.groups[place][2] for place in places) <= _MOST_READ
 
     def is_broad(self, stage: SearchStage, places: Iterable[int] | None = None) -> bool:
         return self.matches(stage, places) > _MOST_MATCHES

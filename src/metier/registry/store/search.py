@@ -60,8 +60,10 @@ class SearchRows:
             for places in search.rarest_first(combinations(range(len(groups)), size)):
                 if len(found) >= max(need, _ENOUGH):
                     break
-                ending = prefix if not found and places[-1] == len(groups) - 1 else ""
-                found |= await search.matched(SearchStage([groups[place] for place in places], ending), limit, places)
+                among = None if search.shares.is_rare(places) else Column.ABOUT
+                ending = prefix if (among or not found) and places[-1] == len(groups) - 1 else ""
+                stage = SearchStage([groups[place] for place in places], ending, among)
+                found |= await search.matched(stage, limit, places)
         return list(found.values())[:limit]
 
     async def popular(self, kind: str, *, at_least: int, limit: int) -> list[str]:
