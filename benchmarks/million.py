@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import http.client
 import itertools
 import keyword
 import math
@@ -36,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Report, Target
-from benchmarks.registry import ROOT
+from benchmarks.registry import ROOT, serving
 from metier.registry.domain.access import ANONYMOUS
 from metier.registry.domain.queries import ListQuery, Queries
 from metier.registry.domain.search_terms import document_terms, forms, spelling_words
@@ -45,6 +46,7 @@ from metier.selection import STOP_WORDS, Selector
 from metier.selection.index_document import read_skill
 from metier.selection.segment import build_segments, merge_segments
 from metier.selection.trained_data import load_trained_data
+from metier.testing.registry import draft
 
 SKILLS = 1_000_000
 QUICK = 50_000
@@ -52,6 +54,8 @@ _LOADED = 5_000
 _PART = 50_000
 _QUERIES = 200
 _VOCABULARY = 300_000
+_FEW = 20_000
+_PUBLISHES, _TURN = 200, 50
 
 # The share of 10,506 real skills of a public corpus that have the word of this rank, counted with `document_terms`.
 NAMES = ((1, 0.0253), (5, 0.0222), (10, 0.019), (20, 0.0128), (50, 0.006), (100, 0.0037), (200, 0.0023), (500, 0.001),
@@ -299,6 +303,8 @@ def main() -> int:
             if is_new:
                 fill(url, generate(words, amount), amount, report)
             asyncio.run(report_search(report, url, words))
+            report_memory(report, url, words)
+            asyncio.run(report_publish(report, url, words))
         report_selector(report, folder / "selector.index", words, amount)
     return report.finish()
 
@@ -307,14 +313,63 @@ async def report_search(report: Report, url: str, words: Words) -> None:
     store = await open_store(url)
     found = Queries(store, None, lambda: 0)  # type: ignore[arg-type]  # a search reads no blob
     times: list[float] = []
+    walls: list[float] = []
     for number in range(2):
         for query in queries(words, _QUERIES):
-            started = time.perf_counter()
+            used, started = _processor_ms(), time.perf_counter()
             await found.find(ANONYMOUS, ListQuery(query=query))
             if number:
-                times.append((time.perf_counter() - started) * 1000)
+                walls.append((time.perf_counter() - started) * 1000)
+                times.append(_processor_ms() - used)
     await store.close()
-    _report_times(report, "search in PostgreSQL", times, p50=60, p95=250)
+    _report_times(report, "search in PostgreSQL, processor time of both sides", times, p50=60, p95=250)
+    _report_times(report, "search in PostgreSQL, time", walls, p50=60, p95=250)
+
+
+def _processor_ms() -> float:
+    """Returns the processor time of this process and of all connections of PostgreSQL, which a busy machine does not change."""
+    used = time.process_time() * 1000
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (place / "cmdline").read_bytes().startswith(b"postgres: tester"):
+                used += int((place / "schedstat").read_text().split()[0]) / 1e6
+    return used
+
+
+async def report_publish(report: Report, url: str, words: Words) -> None:
+    """Publishes to the large database and to one of 20,000 skills in turn, without the checks, which read no database."""
+    import psycopg
+
+    small = url.replace("/postgres", "/small")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("drop database if exists small")
+        connection.execute("create database small")
+    await asyncio.to_thread(fill, small, generate(words, _FEW), _FEW, report)
+    used: dict[str, list[float]] = {small: [], url: []}
+    waiting = generate(words, _PUBLISHES, seed=time.time_ns())
+    for _ in range(_PUBLISHES // _TURN):
+        some = list(itertools.islice(waiting, _TURN))
+        for each, times in used.items():
+            store = await open_store(each)
+            for skill in some:
+                made = draft(f"new-{skill.name}", description=skill.description, tags=skill.tags, body=skill.body)
+                started = _processor_ms()
+                await store.publish(made, None)
+                times.append(_processor_ms() - started)
+            await store.close()
+    few, many = median(used[small]), median(used[url])
+    report.say(f"writing the rows of a publish: {few:.1f} ms with {_FEW:,} skills, {many:.1f} ms with all")
+    report.targets.append(Target(what=f"a publish, against one with {_FEW:,} skills", value=many / few, limit=1.2))
+
+
+def report_memory(report: Report, url: str, words: Words) -> None:
+    """Searches through a server with one worker."""
+    with tempfile.TemporaryDirectory() as place, serving(Path(place), url) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        for query in queries(words, _QUERIES):
+            connection.request("GET", f"/skills?q={query.replace(' ', '+')}")
+            connection.getresponse().read()
+        report.targets.append(Target(what="memory of a worker", value=server.rss(), limit=200, unit="MB"))
 
 
 @dataclass(frozen=True, slots=True)

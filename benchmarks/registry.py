@@ -199,18 +199,24 @@ def floor() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def registry(folder: Path, engine: str, *more: str) -> Iterator[Server]:
-    """Runs one worker with its data in the folder."""
+    """Runs a server with its data in the folder."""
+    with contextlib.ExitStack() as stack:
+        db = f"sqlite://{folder}/registry.sqlite" if engine == "sqlite" else stack.enter_context(postgres(folder))
+        yield stack.enter_context(serving(folder, db, *more))
+
+
+@contextlib.contextmanager
+def serving(folder: Path, db: str, *more: str) -> Iterator[Server]:
+    """Runs a server on a database."""
     home = folder / "home"
     (home / ".metier").mkdir(parents=True, exist_ok=True)
     (home / ".metier" / "config.toml").write_text("[registry]\nrate_limits = false\n")
-    with contextlib.ExitStack() as stack:
-        db = f"sqlite://{folder}/registry.sqlite" if engine == "sqlite" else stack.enter_context(postgres(folder))
-        environment = {**os.environ, "HOME": str(home), "METIER_HOME": str(home / ".metier")}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        port = free_port()
-        words = [sys.executable, "-m", "metier", "registry", "serve", "--json", "--port", str(port), "--db", db,
-                 "--blobs", f"file://{folder}/blobs", *more]  # fmt: skip
-        process = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, env=environment))
+    environment = {**os.environ, "HOME": str(home), "METIER_HOME": str(home / ".metier")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    port = free_port()
+    words = [sys.executable, "-m", "metier", "registry", "serve", "--json", "--port", str(port), "--db", db,
+             "--blobs", f"file://{folder}/blobs", *more]  # fmt: skip
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment) as process:
         try:
             assert process.stdout is not None
             token = json.loads(process.stdout.readline())["admin_token"] or ""
