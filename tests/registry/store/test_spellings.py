@@ -75,7 +75,10 @@ def test_a_popular_private_name_is_not_named_in_a_warning(here: Site) -> None:
     warned = here.publish("projectherom", "1.0.0", token=other, query="dry_run=1")
     assert warned.status_code == 200 and "projectheron" not in warned.text
     here.send("PUT", "/skills/projectheron/visibility", token=here.admin, json={"visibility": "public"})
+    here.clock.move(seconds=60)
     assert "projectheron" in here.publish("projectherom", "1.0.0", token=other, query="dry_run=1").text
+    here.send("PUT", "/skills/projectheron/visibility", token=here.admin, json={"visibility": "private"})
+    assert "projectheron" not in here.publish("projectherom", "1.0.0", token=other, query="dry_run=1").text
 
 
 def test_statistics_count_only_what_the_caller_may_read(here: Site) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from metier.values import dataclass, field
 
-from .protocols import SearchStore
-from .records import Millis
+from .protocols import RegistryStore
+from .records import Millis, PackageVisibility
 from .search_terms import is_one_slip
 
 __all__ = ["SimilarNames"]
@@ -31,7 +31,7 @@ class _Popular:
 class SimilarNames:
     """Popular names are read once a minute: reading thousands for each new name would take longer than its checks."""
 
-    def __init__(self, store: SearchStore, clock: Callable[[], Millis]) -> None:
+    def __init__(self, store: RegistryStore, clock: Callable[[], Millis]) -> None:
         self._store = store
         self._clock = clock
         self._known: dict[str, _Popular] = {}
@@ -46,7 +46,12 @@ class SimilarNames:
         if len(plain) >= _SHORT:
             near = [*known.by_edge.get(f"{plain[:2]}-", ()), *known.by_edge.get(f"-{plain[-2:]}", ())]
         found = {other for other in near if is_one_slip(plain, other)}
-        return next((known.plain[other] for other in known.plain if other in found), None) if found else None
+        # It may have become private since it was read.
+        for other in (known.plain[each] for each in known.plain if each in found) if found else ():
+            package = await self._store.find_package(kind, other)
+            if package and package.visibility == PackageVisibility.PUBLIC:
+                return other
+        return None
 
     async def _read(self, kind: str) -> _Popular:
         names = await self._store.popular(kind, at_least=_POPULAR, limit=_MOST)
