@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         registry_url,
         search,
     )
-    from .copies import CopyResult, backup, migrate, restore
+    from .copies import CopyResult, backup, changes_since, migrate, restore
     from .domain.access import Caller
     from .domain.admission import ReleaseScan
     from .domain.protocols import BlobStore, RegistryStore
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TrustedPublisher,
     )
     from .domain.registry import OidcOptions, Registry, RequestRates, ServerOptions, Site, WorkLimits, open_registry
+    from .domain.rescans import Rescan
     from .domain.search_terms import document_terms, plain_words
     from .domain.tokens import check_scopes
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
@@ -72,7 +73,7 @@ _EXPORTS = {
         "rescan_releases",
     ),
     "metier.registry.bundles": ("BundleResult", "BundleRow", "bundle", "unbundle"),
-    "metier.registry.copies": ("CopyResult", "backup", "migrate", "restore"),
+    "metier.registry.copies": ("CopyResult", "backup", "changes_since", "migrate", "restore"),
     "metier.registry.client": (
         "PublishOptions",
         "PublishResult",
@@ -113,6 +114,7 @@ _EXPORTS = {
         "WorkLimits",
         "open_registry",
     ),
+    "metier.registry.domain.rescans": ("Rescan",),
     "metier.registry.domain.search_terms": ("document_terms", "plain_words"),
     "metier.registry.domain.tokens": ("check_scopes",),
     "metier.registry.ed25519": (
@@ -174,6 +176,7 @@ __all__ = [
     "ReleasePolicy",
     "ReleaseScan",
     "RequestRates",
+    "Rescan",
     "RescanResult",
     "ScanStatus",
     "SearchOptions",
@@ -191,6 +194,7 @@ __all__ = [
     "WorkLimits",
     "backup",
     "bundle",
+    "changes_since",
     "check_registry",
     "check_scopes",
     "collect_garbage",

@@ -48,8 +48,7 @@ def rescan(
     # Imported here: the command line starts without the registry.
     from metier.bulk import open_map
     from metier.cli.core.progress import progress
-    from metier.registry import RegistryLocation, rescan_releases, statistics
-    from metier.registry.domain.rescans import Rescan
+    from metier.registry import RegistryLocation, Rescan, rescan_releases, statistics
 
     location = RegistryLocation(options.db, options.blobs)
     check_exists(location)

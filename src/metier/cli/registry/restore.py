@@ -30,8 +30,8 @@ def restore(app: App, *, folder: str, yes: bool, db: str | None, blobs: str | No
     valid again. A terminal asks first; without one it needs --yes.
     """
     location = registry_location(app, db=db, blobs=blobs)
+    from metier.registry import changes_since
     from metier.registry import restore as run
-    from metier.registry.copies import changes_since
 
     later = 0 if yes else asyncio.run(changes_since(folder, location))
     if later:
