@@ -42,9 +42,11 @@ def test_nearly_all_attacks_by_blind_authors_are_blocked() -> None:
     assert sum(attack.verdict is ScanVerdict.BLOCK for attack in words) >= 99
 
 
-@pytest.mark.parametrize(("half", "found"), [("dev", 0.90), ("held", 0.64), ("seen", 0.90), ("unseen", 0.66)])
+@pytest.mark.parametrize(
+    ("half", "found"), [("dev", 0.90), ("held", 0.64), ("seen", 0.90), ("unseen", 0.66), ("fresh", 0.36), ("fresh-held", 0.39)]
+)
 def test_injections_in_new_words_are_blocked_and_their_honest_twins_pass(half: str, found: float) -> None:
-    """The rules were written with the halves `dev` and `seen` in view; the others were only counted."""
+    """The rules were written with the halves `dev` and `seen` in view. Of `fresh` few classes were, and the others none."""
     verdicts = {"malicious": Counter[ScanVerdict](), "benign": Counter[ScanVerdict]()}
     for row in INJECTIONS:
         if row["half"] == half:

@@ -12,7 +12,7 @@ import ast
 import re
 
 from metier.errors import MetierError
-from metier.lazy import lazy_pattern
+from metier.scan.expressions import text_pattern
 from metier.spec import (
     ANY,
     COMPUTED,
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _UNKNOWN = "\x00"
-_PROGRAM = lazy_pattern(r"[a-z][a-z0-9_.+-]{1,30}")
+_PROGRAM = text_pattern(r"[a-z][a-z0-9_.+-]{1,30}")
 _CLIENTS = frozenset({
     "curl", "wget", "http", "https", "xh", "nc", "ncat", "netcat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "socat",
     "Invoke-WebRequest", "iwr",
@@ -59,7 +59,7 @@ _INSTALLERS = {
     "npm": ("install", "i", "add", "exec"), "npx": ("",), "pnpm": ("add", "install", "dlx"), "yarn": ("add", "dlx"),
     "bun": ("add", "x"), "bunx": ("",),
 }  # fmt: skip
-_SHELL_BLOCK = lazy_pattern(r"(?:```|~~~) ?(?:bash|sh|shell|zsh)\b[^`~]{0,80}$")
+_SHELL_BLOCK = text_pattern(r"(?:```|~~~) ?(?:bash|sh|shell|zsh)\b[^`~]{0,80}$")
 _FILE_NAMES = (".md", ".txt", ".json", ".yaml", ".yml", ".toml", ".csv", ".html", ".css", ".py", ".js", ".ts", ".sh")
 _KNOWN_PROGRAMS = words(
     "git npm npx pnpm yarn bun node deno pip pip3 uv uvx python python3 docker docker-compose podman kubectl helm terraform"
@@ -68,13 +68,13 @@ _KNOWN_PROGRAMS = words(
     " redis-cli mongosh playwright pytest ruff claude codex gemini ollama vercel netlify wrangler flyctl heroku supabase"
     " stripe osascript open powershell pwsh nmap nc"
 )
-_PACKAGE = lazy_pattern(r"(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[\w,.-]*\])?(?:(?:@|[<>=!~]=?).*)?")
+_PACKAGE = text_pattern(r"(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[\w,.-]*\])?(?:(?:@|[<>=!~]=?).*)?")
 _NETWORK_LIBRARY = {
-    TextKind.PYTHON: lazy_pattern(
+    TextKind.PYTHON: text_pattern(
         r"(?m)^[ \t]{0,80}(?:import|from)[ \t]{1,8}(?:[\w., ]{1,200},[ \t]{0,8})?(?:socket|ssl|requests|httpx|aiohttp|urllib3?"
         r"|http\.client|ftplib|smtplib|telnetlib|websockets?|paramiko|pycurl|boto3|dns|asyncssh|xmlrpc)\b"
     ),
-    TextKind.JAVASCRIPT: lazy_pattern(
+    TextKind.JAVASCRIPT: text_pattern(
         r"(?:require ?\( ?|from ?|import ?\(? ?)['\"](?:node:)?(?:https?2?|net|tls|dgram|dns|axios|got|undici|node-fetch|ws"
         r"|request|superagent|needle|ky)['\"/]|\b(?:XMLHttpRequest|WebSocket|fetch ?\()"
     ),
@@ -82,22 +82,22 @@ _NETWORK_LIBRARY = {
 # Code or names that exist only while the script runs. What such code does is not in the files.
 _SPELLED_OUT = r"""['"`][^'"`$+\n]{0,200}['"`] ?[,)]"""
 _MADE_CODE = {
-    TextKind.PYTHON: lazy_pattern(
+    TextKind.PYTHON: text_pattern(
         rf"(?<![\w.])(?:exec|eval|__import__) ?\( ?(?!{_SPELLED_OUT})|import_module ?\( ?(?!{_SPELLED_OUT})"
         r"|\b(?:pickle|marshal|dill) ?\. ?loads? ?\(|ctypes ?\. ?(?:CDLL|cdll|PyDLL)|\b(?:globals|vars) ?\( ?\) ?\["
         r"|__builtins__"
         rf"|getattr ?\( ?[\w.]{{1,60}} ?, ?(?!{_SPELLED_OUT})[^)\n]{{1,200}}\) ?\("
     ),
-    TextKind.JAVASCRIPT: lazy_pattern(
+    TextKind.JAVASCRIPT: text_pattern(
         rf"(?<![\w.])eval ?\(|\bnew Function ?\(|\bvm ?\. ?run\w{{1,30}} ?\(|\b(?:require|import) ?\( ?(?!{_SPELLED_OUT})"
     ),
-    TextKind.SHELL: lazy_pattern(
+    TextKind.SHELL: text_pattern(
         r"(?m)(?:^|[;&|(]) ?(?:eval\b|(?:\.|source) \S{0,200}[$<]|\$[({]?\w)|\| ?(?:ba|z|da)?sh\b|\bxxd -r|\bbase64 -(?:d|D)"
     ),
 }
 _SCRIPTS = (TextKind.PYTHON, TextKind.JAVASCRIPT)
-_SCRIPT_LANGUAGE = lazy_pattern(r"\.(?:rb|pl|pm|php|lua|tcl|r|jl|go|rs|c|cc|cpp|swift|kt|java|scala|cs|vbs|applescript|exs?)$")
-_SHEBANG = lazy_pattern(r"#![^\n]{0,200}\b(?:ruby|perl|php|lua|tclsh|Rscript|julia|osascript|awk)\b")
+_SCRIPT_LANGUAGE = text_pattern(r"\.(?:rb|pl|pm|php|lua|tcl|r|jl|go|rs|c|cc|cpp|swift|kt|java|scala|cs|vbs|applescript|exs?)$")
+_SHEBANG = text_pattern(r"#![^\n]{0,200}\b(?:ruby|perl|php|lua|tclsh|Rscript|julia|osascript|awk)\b")
 
 
 def note_command(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -234,6 +234,12 @@ def note_script(text: SkillText, collector: FindingCollector, *, calls_before: i
             # In lower case a name is usually set by the script itself, in a way that is not seen here.
             continue
         collector.add_capability("variables", name)
+    if (
+        all(COMPUTED in collector.capability_names[kind] for kind in ("network", "processes"))
+        and text.kind is not TextKind.OTHER
+    ):
+        # There is nothing left to add.
+        return
     library, made = _NETWORK_LIBRARY.get(text.kind), _MADE_CODE.get(text.kind)
     if made is not None and made.search(text.text):
         collector.add_capability("network", COMPUTED)

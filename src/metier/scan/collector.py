@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from metier.lazy import lazy_pattern
+from metier.scan.expressions import text_pattern
 from metier.values import dataclass, field
 
 from .purpose import Purpose
@@ -25,15 +25,15 @@ _LONGEST_LINE = 160
 _BEFORE, _AFTER = 160, 90
 # Words of a page that describes an attack. They lower a block to a review. Commands are lowered only by words that clearly
 # warn of them.
-_WARNS = lazy_pattern(
+_WARNS = text_pattern(
     r"detect(?:s|ed|ing|or|ion)?\b(?! (?:service|api|types?|the (?:type|language|format)))[^.]{0,40}(?:malicious|attack"
     r"|suspicio|secret|shell|inject|pattern|threat|exfil|leak|command|rule|risk)|malicious|attack|vulnerab|red flag"
     r"|suspicious|never (?:run|pipe|execute|use)|do not (?:run|pipe|execute)|don't (?:run|pipe)|dangerous|unsafe|flag(?:s"
     r"|ged)? |anti-?pattern|payload|exploit|inject|phishing|threat|untrusted|❌|🚫|⛔|bad:|wrong:|instead of|rather than"
     r"|forbidden|blocklist|denylist|pentest|red team"
 )
-_FORBIDS = lazy_pattern(r"(?:never|do not|don't|must not|avoid) [^.!?:]{0,80}$")
-_ABOUT = lazy_pattern(
+_FORBIDS = text_pattern(r"(?:never|do not|don't|must not|avoid) [^.!?:]{0,80}$")
+_ABOUT = text_pattern(
     r"detect|flag(?:s|ged)? |for example|e\.g\.|such as|attack|inject|malicious|suspicious|red flag|anti-?pattern|vulnerab"
     r"|payload|watch (?:out )?for (?!\w+ (?:seconds|minutes|hours|days))|look (?:out )?for|scan for|untrusted|dangerous"
     r"|unsafe|threat|adversar|jailbreak|sanitiz|blocklist|forbid|prohibit|phishing|social engineer|exploit|do not (?:run|use"

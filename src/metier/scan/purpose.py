@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from metier.lazy import lazy_pattern
+from metier.scan.expressions import text_pattern
 from metier.values import dataclass
 
 __all__ = ["Purpose", "mentions_network"]
 
-_SECURITY = lazy_pattern(
+_SECURITY = text_pattern(
     r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm"
     r"|container)[- ]?security|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard"
     r"|engineer|gate|finding|issue|hardening|best)|vulnerabilit|pen-?test|penetration|malware|red[- ]team|exploit|injection"
@@ -20,7 +20,7 @@ _SECURITY = lazy_pattern(
     r"|depend)|incident response|siem\b|detection rule|yara|sigma rule|privilege escalation|reverse[- ]shells?|blue team"
     r"|intrusion|indicators? of compromise|(?:detects?|hunts?) (?:malicious|suspicious)"
 )
-_NETWORK = lazy_pattern(
+_NETWORK = text_pattern(
     r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"
     r"|email|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video"
     r"|image generation|transcri\w*|speech|translate|weather|market|trading|bot)\w*"

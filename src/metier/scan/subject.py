@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from metier.errors import NotFoundError
 from metier.generated_names import GENERATED_NAMES, HISTORY_NAMES, is_generated
-from metier.lazy import lazy_pattern
+from metier.scan.expressions import text_pattern
 from metier.spec import SKILL_FILE, FileEntry, Files, LinkedFiles, Manifest, parse
 from metier.values import dataclass, field
 
@@ -22,7 +22,7 @@ from .text import SkillText, TextKind, kind_of
 
 __all__ = ["ScanLimits", "ScanSubject", "UnreadFile", "read_subject"]
 
-_GENERATED_PATH = lazy_pattern(rf"(?:{'|'.join(map(re.escape, sorted(GENERATED_NAMES)))})/[\w./@+-]{{1,200}}")
+_GENERATED_PATH = text_pattern(rf"(?:{'|'.join(map(re.escape, sorted(GENERATED_NAMES)))})/[\w./@+-]{{1,200}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ _READS = lazy_pattern(
     | \bprocess\.env(?:\.({_NAME})|\[\s?["']({_NAME})["']) | \b(?:Bun|Deno)\.env(?:\.get\(\s?["']({_NAME})["']|\.({_NAME}))
     | \bENV(?:\.fetch\(|\[)\s?["']({_NAME})["']"""
 )
+_SOURCES = ("environ", "getenv", "process.env", "Bun.env", "Deno.env", "ENV")
+"""A match contains one of these. Looking for them first is far cheaper than the expression."""
 _SHELL_READ = lazy_pattern(rf"\$(?:\{{({_NAME})|({_NAME}))")
 _SHELL_SET = lazy_pattern(
     rf"(?m)^[ \t]{{0,80}}(?:(?:export|local|readonly|declare)[ \t]+(?:-\w{{1,4}}[ \t]+){{0,4}})?({_NAME})\+?="
@@ -32,7 +34,9 @@ _OWN = frozenset({
 @lru_cache(maxsize=128)
 def read_variables(text: str, *, is_shell: bool) -> tuple[str, ...]:
     """Returns the names in the order of the text, each once."""
-    found = [next(filter(None, match.groups())) for match in _READS.finditer(text)]
+    found: list[str] = []
+    if any(map(text.__contains__, _SOURCES)):
+        found += [next(filter(None, match.groups())) for match in _READS.finditer(text)]
     if is_shell:
         own = {name for match in _SHELL_SET.finditer(text) for name in match.groups() if name}
         found += [name for match in _SHELL_READ.finditer(text) for name in match.groups() if name and name not in own]

@@ -218,8 +218,9 @@ def download_risk(url: Url, purpose: Purpose) -> Confidence:
 
 
 def _is_own(url: Url, own: str) -> bool:
-    """Returns True if the owner or the repository shares its name with the skill."""
-    parts = [re.sub(r"[^a-z0-9]", "", part.lower()) for part in url.path.split("/")[1:3]]
+    """Returns True if the owner, the repository or the name below a shared host is that of the skill."""
+    below = url.host.split(".")[0] if url.host not in _SHARED else ""
+    parts = [re.sub(r"[^a-z0-9]", "", part.lower()) for part in (below, *url.path.split("/")[1:3])]
     return any(len(part) >= 4 and (part in own or (len(own) >= 5 and own in part)) for part in parts)
 
 

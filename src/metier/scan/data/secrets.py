@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from metier.lazy import lazy_pattern
+from metier.scan.expressions import text_pattern
 from metier.scan.purpose import Purpose
 
 __all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_kinds", "secret_place"]
@@ -72,9 +72,9 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
         "claude codex gemini usage quota",
     ),
 )
-_COMPILED = tuple((lazy_pattern(pattern), words, frozenset(purpose.split())) for pattern, words, purpose in _PLACES)
+_COMPILED = tuple((text_pattern(pattern), words, frozenset(purpose.split())) for pattern, words, purpose in _PLACES)
 # One cheap search before the twenty patterns.
-_ANY = lazy_pattern(
+_ANY = text_pattern(
     r"\.ssh|id_rsa|id_ed|id_ec|id_dsa|\.aws|gcloud|credentials|\.azure|msal|\.kube|\.docker|gh/hosts|netrc|\.npmrc|\.pypirc"
     r"|\.gnupg|/etc/|login data|mozilla|cookies|logins\.json|key4|chrom|firefox|brave|keychain|wallet|electrum|ethereum"
     r"|solana|exodus|metamask|bitcoin|phantom|keystore|_history|tdata|discord|1password|password-store|bitwarden|lastpass"
@@ -82,7 +82,7 @@ _ANY = lazy_pattern(
     r"|google-chrome|leveldb|atomic/|ledger live|nkbih|bfnael|slack/|teams/|signal/|tfrc|tfstate|tfvars|id_\*"
 )
 
-SECRET_NAME = lazy_pattern(
+SECRET_NAME = text_pattern(
     r"(?:^|_)(?:api_?key|secret|token|passw(?:or)?d|private_?key|credentials?|auth|mnemonic|seed_?phrase)(?:_|$|s$)",
     re.IGNORECASE,
 )
@@ -105,28 +105,28 @@ SECRET_COMMANDS = {
 }
 WHOLE_ENVIRONMENT = "all environment variables"
 _SHELL_SECRETS = (
-    (lazy_pattern(r"169\.254\.169\.254|metadata\.google\.internal|169\.254\.170\.2"), "the cloud machine's credentials"),
-    (lazy_pattern(r"security (?:dump-keychain|find-(?:generic|internet)-password)"), "the keychain"),
+    (text_pattern(r"169\.254\.169\.254|metadata\.google\.internal|169\.254\.170\.2"), "the cloud machine's credentials"),
+    (text_pattern(r"security (?:dump-keychain|find-(?:generic|internet)-password)"), "the keychain"),
     (
-        lazy_pattern(
+        text_pattern(
             r"(?:get-childitem|gci|dir|ls) env:|getenvironmentvariables\(|\bos\.environ\(\)|\benv\.to_h\b|env::vars\(\)"
             r"|json_encode\(\$_(?:env|server)\)|system\.getenv\(\)"
         ),
         WHOLE_ENVIRONMENT,
     ),
-    (lazy_pattern(r"tojson\(secrets\)"), "all secrets of a workflow"),
-    (lazy_pattern(r"network\.getallcookies|storage\.getcookies|--remote-debugging-port"), "browser sessions"),
-    (lazy_pattern(r"git credential fill|credential\.helper store"), "git credentials"),
-    (lazy_pattern(r"(?:-name|glob\(|rglob\(|--include)[ =]?['\"]?(?:\*\*/)?\*?\.env\b"), "keys that it searches for"),
+    (text_pattern(r"tojson\(secrets\)"), "all secrets of a workflow"),
+    (text_pattern(r"network\.getallcookies|storage\.getcookies|--remote-debugging-port"), "browser sessions"),
+    (text_pattern(r"git credential fill|credential\.helper store"), "git credentials"),
+    (text_pattern(r"(?:-name|glob\(|rglob\(|--include)[ =]?['\"]?(?:\*\*/)?\*?\.env\b"), "keys that it searches for"),
     (
-        lazy_pattern(
+        text_pattern(
             r"\btar\b[^\n]{0,60}(?:~/\.(?:claude|openclaw|codex|cursor)\b|\"\$d\")|for \w+ in[^\n]{0,80}~/\.(?:openclaw"
             r"|codex)\b"
         ),
         "the agent's own files",
     ),
-    (lazy_pattern(r"kubectl get secrets?\b|kubectl config view --raw"), "the cluster's secrets"),
-    (lazy_pattern(r"xox\[[a-z]{2,8}\]|ghp_\[|akia\["), "tokens that it searches for"),
+    (text_pattern(r"kubectl get secrets?\b|kubectl config view --raw"), "the cluster's secrets"),
+    (text_pattern(r"xox\[[a-z]{2,8}\]|ghp_\[|akia\["), "tokens that it searches for"),
 )
 
 

@@ -111,7 +111,8 @@ def read_clause(sentence: str, *, needs_verb: bool = True) -> Clause | None:
         elif word in _NOT_END:
             negated = 0
         elif negated:
-            negated -= 1
+            # "Never paste the whole table inline or truncate it" forbids both.
+            negated = _SCOPE if word in ("or", "nor") else negated - 1
         known = verbs.get(word)
         if not known:
             continue

@@ -13,21 +13,23 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from metier.lazy import lazy_pattern
+from metier.scan.expressions import text_pattern
 from metier.scan.text import SkillText, TextKind
 
 __all__ = ["decode_texts"]
 
-_BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
-_HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){16,32768}")
-_ESCAPES = lazy_pattern(r"(?:\\{1,2}x[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}u00[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}[0-7]{3}){8,8192}")
-_CODES = lazy_pattern(r"(?:\d{2,3}\s{0,2},\s{0,2}){9,4096}\d{2,3}")
-_PERCENT = lazy_pattern(r"(?:%[0-9a-fA-F]{2}[\w.-]{0,8}){10,4096}")
-_QUOTED = lazy_pattern(r"[\"']([^\"'\n]{16,4000})[\"']")
+_BASE64 = text_pattern(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
+_HEX = text_pattern(r"(?:[0-9a-fA-F]{2}){16,32768}")
+_ESCAPES = text_pattern(r"(?:\\{1,2}x[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}u00[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}[0-7]{3}){8,8192}")
+_CODE_LIST = text_pattern(r",(?:\s{0,2}\d{2,3}\s{0,2},){8}")
+"""A part of such codes, which is quicker to find."""
+_CODES = text_pattern(r"(?:\d{2,3}\s{0,2},\s{0,2}){9,4096}\d{2,3}")
+_PERCENT = text_pattern(r"(?:%[0-9a-fA-F]{2}[\w.-]{0,8}){10,4096}")
+_QUOTED = text_pattern(r"[\"']([^\"'\n]{16,4000})[\"']")
 _MOST = 60
 _MOST_RUNS = 20_000
 _READABLE = frozenset(range(32, 127)) | {9, 10, 13}
-_SUSPICIOUS = lazy_pattern(
+_SUSPICIOUS = text_pattern(
     r"import |exec|eval|curl|wget|http|bash|sh -c|/bin/|os\.|subprocess|require\(|function|powershell|ignore|instruction"
     r"|base64|passw|\.ssh|\$\(|<script|cmd|iex|socket|chmod|user|send|run |rm -"
 )
@@ -72,7 +74,7 @@ def _spelled_out(text: str) -> Iterator[tuple[str, int, str]]:
         plain = _readable("".join(chr(int(code, base)) for code in codes))
         if plain:
             yield "escapes", found.start(), plain
-    for found in islice(_CODES.finditer(text), _MOST):
+    for found in islice(_CODES.finditer(text), _MOST) if _CODE_LIST.search(text) else ():
         codes = [int(code) for code in re.findall(r"\d+", found[0])]
         plain = _readable("".join(map(chr, codes))) if all(9 <= code < 127 for code in codes) else ""
         if plain:

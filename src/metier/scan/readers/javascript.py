@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 from metier.lazy import lazy_pattern
 from metier.scan.text import SkillText
 from metier.values import dataclass, field
 
-__all__ = ["MOST_TOKENS", "JavaScriptSource", "JavaScriptToken", "read_script", "statements"]
+__all__ = ["MOST_TOKENS", "JavaScriptCall", "JavaScriptSource", "JavaScriptToken", "read_script", "statements"]
 
 MOST_TOKENS = 120_000
 LONGEST_STATEMENT = 600
 _MOST_ARGUMENTS = 200
+_MARKS = frozenset(("(", ")", ";", "{", "}", "const", "let", "var", "return"))
 _TOKEN = lazy_pattern(
-    r"(?P<skip>\s+|//[^\n]*|/\*.{0,100000}?(?:\*/|\Z))|(?P<string>'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|`(?:[^`\\]"
-    r"|\\.){0,20000}`?)|(?P<name>[A-Za-z_$][\w$]*)|(?P<number>\d[\w.]*)|(?P<mark>=>|[^\w\s])",
+    r"\s*(?:(?P<skip>//[^\n]*|/\*.{0,100000}?(?:\*/|\Z))|(?P<string>'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|`(?:[^`\\]"
+    r"|\\.){0,20000}`?)|(?P<name>[A-Za-z_$][\w$]*)|(?P<number>\d[\w.]*)|(?P<mark>=>|[^\w\s]))",
     re.DOTALL,
 )
 
 
-@dataclass(slots=True)
-class JavaScriptToken:
+class JavaScriptToken(NamedTuple):
     kind: str
     text: str
     at: int
+
+
+class JavaScriptCall(NamedTuple):
+    name: str
+    """The dotted name `a.b.c`."""
+    start: int
+    """The index of the name's first token."""
+    opened: int
+    """The index of the parenthesis."""
 
 
 @dataclass(slots=True)
@@ -37,19 +48,24 @@ class JavaScriptSource:
     constants: dict[str, str] = field(default_factory=dict)
     """The strings that names are assigned."""
 
-    def dotted(self, tokens: list[JavaScriptToken], at: int) -> tuple[str, int]:
-        """Returns the dotted name `a.b.c` that starts here, and the index after it."""
-        if tokens[at].kind != "name":
-            return "", at
-        parts = [tokens[at].text]
-        at += 1
-        while at + 1 < len(tokens) and tokens[at].text in (".", "?") and len(parts) < 12:
-            step = 1 if tokens[at].text == "." else 2
-            if at + step >= len(tokens) or tokens[at + step].kind != "name":
-                break
-            parts.append(tokens[at + step].text)
-            at += step + 1
-        return ".".join(parts), at
+    @property
+    def names(self) -> set[str]:
+        return {token.text for token in self.tokens if token.kind == "name"}
+
+    def calls(self) -> Iterator[JavaScriptCall]:
+        """Yields every call of a name."""
+        tokens = self.tokens
+        for opened, mark in enumerate(tokens):
+            if mark.text != "(" or not opened or tokens[opened - 1].kind != "name":
+                continue
+            start, parts = opened - 1, [tokens[opened - 1].text]
+            while start > 1 and tokens[start - 1].text == "." and len(parts) < 12:
+                before = start - 3 if start > 2 and tokens[start - 2].text == "?" else start - 2
+                if tokens[before].kind != "name":
+                    break
+                parts.append(tokens[before].text)
+                start = before
+            yield JavaScriptCall(".".join(reversed(parts)), start, opened)
 
     def arguments(self, opened: int) -> list[JavaScriptToken]:
         """Returns the tokens up to the closing parenthesis, with a limit."""
@@ -69,12 +85,11 @@ class JavaScriptSource:
 
 
 def read_script(text: SkillText) -> JavaScriptSource:
-    wanted = (
-        JavaScriptToken(found.lastgroup or "", found[0], found.start())
-        for found in _TOKEN.finditer(text.text)
-        if found.lastgroup != "skip"
-    )
-    read = list(islice(wanted, MOST_TOKENS + 1))
+    wanted = ((found.lastgroup or "", found) for found in _TOKEN.finditer(text.text))
+    read = [
+        JavaScriptToken(kind, found[kind], found.start(kind))
+        for kind, found in islice(((kind, found) for kind, found in wanted if kind != "skip"), MOST_TOKENS + 1)
+    ]
     tokens = _with_modules(read[:MOST_TOKENS])
     return JavaScriptSource(text, tokens, len(read) > MOST_TOKENS, _constants(tokens))
 
@@ -113,18 +128,20 @@ def _constants(tokens: list[JavaScriptToken]) -> dict[str, str]:
     return found
 
 
-def statements(tokens: list[JavaScriptToken]) -> list[list[JavaScriptToken]]:
-    """Splits the tokens into statements. The arguments of a call stay with it."""
-    found: list[list[JavaScriptToken]] = []
+def statements(tokens: list[JavaScriptToken]) -> Iterator[tuple[int, int]]:
+    """Yields the start and the end of each statement. The arguments of a call stay with it."""
     start = opened = 0
-    for place, token in enumerate(tokens):
-        opened += (token.text == "(") - (token.text == ")")
-        before = tokens[place - 1].text if place else ""
-        # An object among the arguments of a call, or on the right of `=`, belongs to the statement.
-        is_inside = (opened > 0 or before in ("=", ",", ":")) and place - start < LONGEST_STATEMENT
-        is_end = token.text in (";", "{", "}") or (token.text in ("const", "let", "var", "return") and place > start)
-        if is_end and not is_inside:
-            found.append(tokens[start:place])
-            start, opened = place + (token.text in (";", "{", "}")), 0
-    found.append(tokens[start:])
-    return [one[:LONGEST_STATEMENT] for one in found if one]
+    before = ""
+    for place, (_, mark, _) in enumerate(tokens):
+        if mark in _MARKS:
+            opened += (mark == "(") - (mark == ")")
+            # An object among the arguments of a call, or on the right of `=`, belongs to the statement.
+            is_inside = (opened > 0 or before in ("=", ",", ":")) and place - start < LONGEST_STATEMENT
+            is_end = mark in (";", "{", "}") or (mark in ("const", "let", "var", "return") and place > start)
+            if is_end and not is_inside:
+                if place > start:
+                    yield start, min(place, start + LONGEST_STATEMENT)
+                start, opened = place + (mark in (";", "{", "}")), 0
+        before = mark
+    if start < len(tokens):
+        yield start, min(len(tokens), start + LONGEST_STATEMENT)

@@ -8,6 +8,7 @@ from threading import Lock
 from warnings import catch_warnings, simplefilter
 
 from metier.scan.collector import FindingCollector
+from metier.scan.patterns import words
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 from metier.values import dataclass, field
@@ -20,6 +21,14 @@ _LONGEST = 256 * 1024
 _MOST_NODES = 150_000
 Node = tuple[ast.AST, str]
 """A node and the name of its function."""
+_PLAIN = words("ctx id attr arg name names module level kind conversion op ops type_comment kwd_attrs rest str")
+"""Fields without nodes that a rule looks at."""
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+_WANTED = frozenset((
+    ast.Name, ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.While,
+    ast.comprehension, ast.withitem, ast.Return, ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom,
+))  # fmt: skip
+"""Kinds of nodes that the rules look at one by one; the others are read with them."""
 
 
 @dataclass(slots=True)
@@ -31,9 +40,9 @@ class PythonModule:
     constants: dict[str, str] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
     locals: dict[str, frozenset[str]] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-    """The calls whose results each name was assigned."""
-    calls: list[ast.Call] = field(default_factory=list)
+    assigned: list[ast.Assign] = field(default_factory=list)
+    called: dict[ast.Call, str] = field(default_factory=dict)
+    """The dotted names of all calls; see `name_of`."""
     loops: list[ast.AST] = field(default_factory=list)
     children: dict[ast.AST, list[ast.AST]] = field(default_factory=dict)
     """The nodes directly below each node that has any."""
@@ -57,6 +66,18 @@ class PythonModule:
         self.collector.flag(
             code, message, text=self.text, at=min(self.at(node), max(0, len(self.text.text) - 1)), confidence=confidence
         )
+
+    def name_of(self, call: ast.Call) -> str:
+        """Returns the dotted name of what a call calls."""
+        name = self.called.get(call)
+        if name is None:
+            name = self.called[call] = self.dotted(call.func)
+        return name
+
+    def origins(self, name: str) -> list[str]:
+        """Returns the calls whose results a name was assigned."""
+        values = [one.value for one in self.assigned if isinstance(one.targets[0], ast.Name) and one.targets[0].id == name]
+        return [self.name_of(inner) for value in values for inner in self.within(value) if isinstance(inner, ast.Call)]
 
     def dotted(self, node: ast.AST) -> str:
         """Returns the dotted name, such as `subprocess.run`, with import aliases resolved; empty for other expressions."""
@@ -152,76 +173,83 @@ def read_module(
     for line in text.text.split("\n"):
         lines.append(lines[-1] + len(line) + 1)
     module = PythonModule(text, collector, inner, lines=lines)
-    nodes: list[Node] = []
-    for node, scope in _walk(tree, module.children):
-        nodes.append((node, scope))
-        if len(nodes) >= _MOST_NODES:
-            collector.add("SK902", "the script is too large to be read to its end", file=text.path)
-            break
+    nodes = [node for node in _walk(tree, module) if type(node[0]) in _WANTED]
     _prepare(module, nodes)
     return module, nodes
 
 
-def _walk(tree: ast.AST, children: dict[ast.AST, list[ast.AST]]) -> Iterator[tuple[ast.AST, str]]:
-    """Yields every node with the name of its function, without recursion."""
-    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+def _walk(tree: ast.AST, module: PythonModule) -> Iterator[Node]:
+    """Yields the nodes with the name of their function, without recursion, and notes the nodes below each."""
+    waiting: list[Node] = [(tree, "")]
+    left = _MOST_NODES
     while waiting:
         node, scope = waiting.pop()
         yield node, scope
-        inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else scope
-        below = _children(node)
+        left -= 1
+        if not left:
+            module.collector.add("SK902", "the script is too large to be read to its end", file=module.text.path)
+            return
+        below: list[ast.AST] = []
+        for name in _fields_of(type(node)):
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                below += [one for one in value if one is not None]
+            elif isinstance(value, ast.AST):
+                below.append(value)
         if below:
-            children[node] = below
-            waiting.extend((child, inner) for child in below)
+            module.children[node] = below
+            inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else scope
+            waiting += [(child, inner) for child in below]
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
-    """Returns the nodes below, like ast.iter_child_nodes, without the contexts of names."""
-    below: list[ast.AST] = []
-    for name in node._fields:
-        if name == "ctx":
-            continue
-        value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            below.append(value)
-        elif isinstance(value, list):
-            below += [one for one in value if isinstance(one, ast.AST)]
-    return below
+def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Returns the fields of a kind of node that can hold nodes."""
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(name for name in kind._fields if name not in _PLAIN)
+    return fields
 
 
-def _prepare(module: PythonModule, nodes: list[tuple[ast.AST, str]]) -> None:
-    """Collects imports, constants and local names of the whole file."""
+def _prepare(module: PythonModule, nodes: list[Node]) -> None:
+    """Collects imports, constants, calls and local names of the whole file."""
     local: dict[str, set[str]] = {}
-    module.calls = [node for node, _ in nodes if isinstance(node, ast.Call)]
-    module.loops = [node for node, _ in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    calls = []
     for node, scope in nodes:
-        if isinstance(node, ast.Import):
-            module.aliases.update(
-                {
-                    (one.asname or one.name.partition(".")[0]): (one.name if one.asname else one.name.partition(".")[0])
-                    for one in node.names
-                }
-            )
+        if type(node) is ast.Name:
+            if scope and type(node.ctx) is ast.Store:
+                local.setdefault(scope, set()).add(node.id)
+        elif isinstance(node, ast.Call):
+            calls.append(node)
+        elif isinstance(node, ast.Assign):
+            module.assigned.append(node)
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            module.loops.append(node)
+        elif isinstance(node, ast.Import):
+            for one in node.names:
+                top = one.name.partition(".")[0]
+                module.aliases[one.asname or top] = one.name if one.asname else top
         elif isinstance(node, ast.ImportFrom) and node.module:
             module.aliases.update({one.asname or one.name: f"{node.module}.{one.name}" for one in node.names})
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             arguments = node.args
             names = (*arguments.args, *arguments.kwonlyargs, *arguments.posonlyargs)
             local.setdefault(node.name, set()).update(one.arg for one in names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and scope:
-            local.setdefault(scope, set()).add(node.id)
     module.locals = {scope: frozenset(names) for scope, names in local.items()}
-    for node, _ in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            made = module.named_by(node.value) if isinstance(node.value, ast.Call) else ""
-            if made:
-                module.aliases[node.targets[0].id] = made
-            calls = " ".join(module.dotted(inner.func) for inner in module.within(node.value) if isinstance(inner, ast.Call))
-            if calls:
-                module.origins[node.targets[0].id] = f"{module.origins.get(node.targets[0].id, '')} {calls}"[:2_000]
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            value = module.string(node.value)
-            if value and len(module.constants) < 5_000:
-                # A name with two values may hold either, so both are kept.
-                known = module.constants.get(node.targets[0].id, "")
-                module.constants[node.targets[0].id] = f"{known} {value}".strip()[:20_000] if known != value else value
+    for assigned in module.assigned:
+        _note_constant(assigned, module)
+    for call in calls:
+        module.name_of(call)
+
+
+def _note_constant(node: ast.Assign, module: PythonModule) -> None:
+    target = node.targets[0]
+    if not isinstance(target, ast.Name):
+        return
+    made = module.named_by(node.value) if isinstance(node.value, ast.Call) else ""
+    if made:
+        module.aliases[target.id] = made
+    value = module.string(node.value) if len(node.targets) == 1 else ""
+    if value and len(module.constants) < 5_000:
+        # A name with two values may hold either, so both are kept.
+        known = module.constants.get(target.id, "")
+        module.constants[target.id] = f"{known} {value}".strip()[:20_000] if known != value else value

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 from metier.lazy import lazy_pattern
 from metier.scan.collector import FlowStep
@@ -14,19 +16,19 @@ from metier.scan.scale import Confidence
 
 from .python import PythonModule
 
-__all__ = ["FETCHES", "SENDS", "SHELLS", "address_of", "note_step", "sends_to"]
+__all__ = ["SHELLS", "address_of", "note_step", "roles_of", "sends_to"]
 
 SHELLS = words(
     "os.system os.popen subprocess.run subprocess.call subprocess.Popen subprocess.check_output subprocess.check_call "
     "subprocess.getoutput subprocess.getstatusoutput commands.getoutput pty.spawn asyncio.create_subprocess_shell "
     "asyncio.create_subprocess_exec os.execv os.execvp os.execl os.spawnl os.posix_spawn pexpect.spawn os.startfile"
 )
-FETCHES = lazy_pattern(
+_FETCHES = lazy_pattern(
     r"(?:requests|httpx|urllib3?|aiohttp|session|client)\b.*\.(?:get|request|urlopen|urlretrieve|Request)$"
     r"|(?:.*\.)?(?:urlopen|urlretrieve)$|wget\.download$"
 )
 _RECEIVES = lazy_pattern(r"(?:.*\.)?(?:recv|recvfrom|recv_into)$")
-SENDS = lazy_pattern(
+_SENDS = lazy_pattern(
     r"(?:requests|httpx|session|client|aiohttp|http|s|sess)\b.*\.(?:post|put|patch|request|send)$"
     r"|urllib\.request\.(?:urlopen|Request)$|urlopen$|.*\.(?:sendall|sendto|sendmail|send_message|storbinary|storlines"
     r"|put_object|upload_file|upload_fileobj|send_text|websocket_send|request)$|websocket\.\w+$|socket\.(?:send"
@@ -62,15 +64,41 @@ _READS = words(
 )
 
 
-_STEPS = frozenset((
-    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Return,
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.Call,
-))  # fmt: skip
+class CallRoles(NamedTuple):
+    """What a call does, by its dotted name."""
+
+    last: str
+    """The last part of the name."""
+    sends: bool
+    fetches: bool
+    receives: bool
+    decodes: bool
+
+
+@lru_cache(maxsize=20_000)
+def roles_of(name: str) -> CallRoles:
+    """Returns the roles of a dotted name. A large skill calls the same few hundred names thousands of times."""
+    return CallRoles(
+        name.rpartition(".")[2],
+        _SENDS.match(name) is not None,
+        _FETCHES.match(name) is not None,
+        _RECEIVES.match(name) is not None,
+        _DECODES.match(name) is not None,
+    )
+
+
+class _Value(NamedTuple):
+    """What an expression names, and what enters with it."""
+
+    names: frozenset[str]
+    fetched: str = ""
+    confidence: Confidence = Confidence.HIGH
+    secret: str = ""
+    is_explained: bool = False
+    decoded: bool = False
 
 
 def note_step(node: ast.AST, scope: str, module: PythonModule) -> None:
-    if type(node) not in _STEPS:
-        return
     if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if node.value is not None:
@@ -97,9 +125,9 @@ def note_step(node: ast.AST, scope: str, module: PythonModule) -> None:
 
 
 def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
-    called = module.dotted(node.func)
-    last = called.rpartition(".")[2]
-    values = (*node.args, *(key.value for key in node.keywords))
+    called = module.name_of(node)
+    last = roles_of(called).last
+    given = [_read(one, scope, module) for one in (*node.args, *(key.value for key in node.keywords))]
     sends = sends_to(node, called, module)
     defines = {f"{last}("} if last else set()
     if last in _HOLDERS:
@@ -112,17 +140,16 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
         defines |= _names(node.args[1], scope, module)
     fetched, confidence = _fetched(node, module)
     if not fetched and last in _FILLS:
-        fetched, confidence = next((got for one in values if (got := _first_fetched(one, module))[0]), (fetched, confidence))
-    is_use = sends or last in _COPIES
-    secret, is_explained = next((found for one in values if is_use and (found := _secret(one, module))[0]), ("", False))
+        fetched, confidence = next(((one.fetched, one.confidence) for one in given if one.fetched), (fetched, confidence))
+    read = next((one for one in given if one.secret), None) if sends or last in _COPIES else None
     url = address_of(node, module) if sends else None
     step = FlowStep(
         module.text,
         module.at(node),
-        frozenset(_all_names(values, scope, module)),
+        frozenset().union(*(one.names for one in given)),
         frozenset(defines),
-        secret=secret,
-        is_explained=is_explained,
+        secret=read.secret if read else "",
+        is_explained=read is not None and read.is_explained,
         sends=sends,
         to_unknown_host=url is not None and is_unknown_host(url, module.collector.purpose),
         fetched=fetched,
@@ -158,88 +185,89 @@ def _is_through_shell(node: ast.Call) -> bool:
 
 def _written(opened: ast.AST, handle: ast.AST, scope: str, module: PythonModule) -> None:
     """Adds a step from the handle of `open(path, "w")` to the file of that path."""
-    if isinstance(opened, ast.Call) and opened.args and module.dotted(opened.func).rpartition(".")[2] == "open":
+    if isinstance(opened, ast.Call) and opened.args and roles_of(module.name_of(opened)).last == "open":
         used = frozenset(_names(handle, scope, module))
         module.collector.steps.append(
             FlowStep(module.text, module.at(opened), used, frozenset(_names(opened.args[0], scope, module)))
         )
 
 
-def _add(module: PythonModule, node: ast.AST, value: ast.AST, scope: str, defines: set[str]) -> None:
-    fetched, confidence = _first_fetched(value, module)
-    secret, is_explained = _secret(value, module)
+def _add(module: PythonModule, node: ast.AST, value: ast.AST, scope: str, defines: Iterable[str]) -> None:
+    read = _read(value, scope, module)
     step = FlowStep(
-        module.text, module.at(node), frozenset(_names(value, scope, module)), frozenset(defines), secret=secret,
-        is_explained=is_explained, fetched=fetched, confidence=confidence, decoded=_is_decoded(value, module),
+        module.text, module.at(node), read.names, frozenset(defines), secret=read.secret, is_explained=read.is_explained,
+        fetched=read.fetched, confidence=read.confidence, decoded=read.decoded,
     )  # fmt: skip
     module.collector.steps.append(step)
-
-
-def _is_decoded(node: ast.AST, module: PythonModule) -> bool:
-    return any(isinstance(one, ast.Call) and _DECODES.match(module.dotted(one.func)) for one in module.within(node))
 
 
 def _all_names(nodes: Iterable[ast.AST], scope: str, module: PythonModule) -> set[str]:
     return {name for node in nodes for name in _names(node, scope, module)}
 
 
-def _names(node: ast.AST, scope: str, module: PythonModule) -> set[str]:
-    """Returns the variables, function results and files that an expression names."""
+def _names(node: ast.AST, scope: str, module: PythonModule) -> frozenset[str]:
+    return _read(node, scope, module).names
+
+
+def _read(node: ast.AST, scope: str, module: PythonModule) -> _Value:
+    """Reads an expression in one walk: its variables, function results and files, and the data that enters with it."""
     used: set[str] = set()
-    path = module.text.path
+    path, local = module.text.path, module.locals.get(scope, frozenset())
+    fetched, secret, decoded = ("", Confidence.HIGH), ("", False), False
     for inner in module.within(node):
-        if isinstance(inner, ast.Name):
-            is_local = inner.id in module.locals.get(scope, frozenset())
-            used.add(f"{path}:{scope if is_local else ''}:{inner.id}")
-        elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id in ("self", "cls"):
-            used.add(f"{path}:.{inner.attr}")
-        elif isinstance(inner, ast.Call):
-            last = module.dotted(inner.func).rpartition(".")[2]
-            if last:
-                used.add(f"{last})")
-        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.startswith(("/", "~/", "./.")):
+        if type(inner) is ast.Name:
+            used.add(f"{path}:{scope if inner.id in local else ''}:{inner.id}")
+            continue
+        if type(inner) is ast.Attribute:
+            if isinstance(inner.value, ast.Name) and inner.value.id in ("self", "cls"):
+                used.add(f"{path}:.{inner.attr}")
+            continue
+        if type(inner) is ast.Call:
+            roles = roles_of(module.name_of(inner))
+            if roles.last:
+                used.add(f"{roles.last})")
+            decoded = decoded or roles.decodes
+            if not fetched[0] and (roles.fetches or roles.receives):
+                fetched = _fetched(inner, module)
+        elif type(inner) is ast.Constant and isinstance(inner.value, str) and inner.value.startswith(("/", "~/", "./.")):
             used.add(f"file:{inner.value.rpartition('/')[2]}")
+        secret = secret if secret[0] else _secret(inner, module)
     used.discard(f"{path}:{scope}:self")
-    return used
+    return _Value(frozenset(used), *fetched, *secret, decoded)
 
 
 def _secret(node: ast.AST, module: PythonModule) -> tuple[str, bool]:
-    """Returns the name of a secret in an expression, and whether the skill's purpose explains reading it."""
-    for inner in module.within(node):
-        if isinstance(inner, (ast.List, ast.Tuple, ast.Set)):
-            if sum(bool(SECRET_NAME.search(module.string(one))) for one in inner.elts[:64]) >= 3:
-                return "keys from the environment", False
-            continue
-        if isinstance(inner, ast.Call):
-            name = module.dotted(inner.func)
-            if name in ("os.environ.items", "os.environ.copy", "os.environ.values") or (
-                name in ("dict", "json.dumps", "str", "repr", "list", "sorted")
-                and inner.args
-                and module.dotted(inner.args[0]) == "os.environ"
-            ):
-                return WHOLE_ENVIRONMENT, False
-            if name in _SECRET_CALLS:
-                return _SECRET_CALLS[name], False
-            if name in SHELLS and inner.args and (printed := _printed(module.string(inner.args[0]))):
-                # Tools print their tokens for their own services; `data_flow` checks for unknown hosts.
-                return printed, True
-            if name.rpartition(".")[2] not in _READS:
-                continue
-            spelled = module.string(inner.args[0]) if inner.args else module.string(getattr(inner.func, "value", None))
-        elif isinstance(inner, (ast.Constant, ast.BinOp)):
-            spelled = module.string(inner)
-            if _CLOUD_IDENTITY.search(spelled):
-                return "the cloud machine's credentials", False
-            # A sentence that names a place is not a path.
-            is_path = spelled.startswith(("~", "/", ".", "{}/", "$HOME")) or spelled.count(" ") <= spelled.count("/") + 1
-            if not is_path or "://" in spelled or len(spelled) > 200:
-                continue
-        else:
-            continue
-        place = secret_place(spelled, module.collector.purpose) if spelled else None
-        if place:
-            return place
-    return "", False
+    """Returns the name of the secret that a node reads, and whether the skill's purpose explains reading it."""
+    if isinstance(node, (ast.Constant, ast.BinOp)):
+        spelled = module.string(node)
+        if _CLOUD_IDENTITY.search(spelled):
+            return "the cloud machine's credentials", False
+        # A sentence that names a place is not a path.
+        is_path = spelled.startswith(("~", "/", ".", "{}/", "$HOME")) or spelled.count(" ") <= spelled.count("/") + 1
+        if not is_path or "://" in spelled or len(spelled) > 200:
+            return "", False
+    elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        keys = sum(bool(SECRET_NAME.search(module.string(one))) for one in node.elts[:64])
+        return ("keys from the environment", False) if keys >= 3 else ("", False)
+    elif isinstance(node, ast.Call):
+        name = module.name_of(node)
+        if name in ("os.environ.items", "os.environ.copy", "os.environ.values") or (
+            name in ("dict", "json.dumps", "str", "repr", "list", "sorted")
+            and node.args
+            and module.dotted(node.args[0]) == "os.environ"
+        ):
+            return WHOLE_ENVIRONMENT, False
+        if name in _SECRET_CALLS:
+            return _SECRET_CALLS[name], False
+        if name in SHELLS and node.args and (printed := _printed(module.string(node.args[0]))):
+            # Tools print their tokens for their own services; `data_flow` checks for unknown hosts.
+            return printed, True
+        if roles_of(name).last not in _READS:
+            return "", False
+        spelled = module.string(node.args[0]) if node.args else module.string(getattr(node.func, "value", None))
+    else:
+        return "", False
+    return (secret_place(spelled, module.collector.purpose) if spelled else None) or ("", False)
 
 
 def _printed(command: str) -> str:
@@ -252,21 +280,12 @@ def address_of(node: ast.Call, module: PythonModule) -> Url | None:
     return next(urls_in(" ".join(module.string(one) for one in values)), None)
 
 
-def _first_fetched(node: ast.AST, module: PythonModule) -> tuple[str, Confidence]:
-    for inner in module.within(node):
-        if isinstance(inner, ast.Call):
-            found = _fetched(inner, module)
-            if found[0]:
-                return found
-    return "", Confidence.HIGH
-
-
 def _fetched(node: ast.Call, module: PythonModule) -> tuple[str, Confidence]:
     """Returns where a call fetches data from, and the confidence that running it is harmful."""
-    name = module.dotted(node.func)
-    if _RECEIVES.match(name):
+    roles = roles_of(module.name_of(node))
+    if roles.receives:
         return "another machine", Confidence.HIGH
-    if not FETCHES.match(name):
+    if not roles.fetches:
         return "", Confidence.HIGH
     url = address_of(node, module)
     if url is None:
@@ -276,7 +295,7 @@ def _fetched(node: ast.Call, module: PythonModule) -> tuple[str, Confidence]:
 
 def sends_to(node: ast.Call, name: str, module: PythonModule) -> str:
     """Returns where a call sends data to; empty if it sends none."""
-    if not SENDS.match(name):
+    if not roles_of(name).sends:
         return ""
     # A URL that is built from data carries it as a body does.
     is_made = bool(node.args) and isinstance(node.args[0], (ast.JoinedStr, ast.BinOp))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metier.lazy import lazy_pattern
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import lazy_section, words
 from metier.scan.rules.scene import Scene, Verdict
 from metier.scan.scale import Confidence
@@ -13,7 +13,7 @@ __all__ = ["CONTENT_RULES"]
 
 H, M = Confidence.HIGH, Confidence.MEDIUM
 _REGARDLESS = lazy_section("effects.txt", "regardless")
-_MADE_FOR_TESTS = lazy_pattern(
+_MADE_FOR_TESTS = text_pattern(
     r"\b(?:tests?|mock\w*|fixtures?|demo|placeholder|sample|synthetic|dummy|fiction\w*|stor(?:y|ies)|games?|fuzz\w*|local\w*|development)\b"
 )
 _ADVERTISED = words(

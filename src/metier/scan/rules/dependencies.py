@@ -8,28 +8,28 @@ from collections.abc import Iterator
 from itertools import islice
 
 from metier.errors import RefusedError
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import is_unknown_host, urls_in
 from metier.scan.data.packages import similar_package
+from metier.scan.expressions import text_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
 from metier.spec import inline_metadata
 
 __all__ = ["judge_dependencies"]
 
-_INSTALL = lazy_pattern(
+_INSTALL = text_pattern(
     r"(?:^|[\s`;&|])(?P<tool>(?:uv )?pip3? install|python3? -m pip install|pipx install|uv (?:pip install"
     r"|add|tool install)|poetry add|npm (?:install|i|add)"
     r"|pnpm (?:add|install|i)|yarn (?:global )?add|bun (?:add|install))(?P<rest>[ \t][^\n;&|`#]{1,400})"
 )
-_ADDS_SOURCE = lazy_pattern(r"--extra-index-url|--find-links| -f ")
+_ADDS_SOURCE = text_pattern(r"--extra-index-url|--find-links| -f ")
 """Sources beside the public index."""
-_NAME = lazy_pattern(r"(?P<name>@?[A-Za-z0-9][\w./-]{0,100}?)(?P<version>(?:\[[\w,-]+\])?(?:[=<>~!]=?|@)[^\s,]+)?")
-_REQUIREMENT = lazy_pattern(
+_NAME = text_pattern(r"(?P<name>@?[A-Za-z0-9][\w./-]{0,100}?)(?P<version>(?:\[[\w,-]+\])?(?:[=<>~!]=?|@)[^\s,]+)?")
+_REQUIREMENT = text_pattern(
     r"^(?P<name>[A-Za-z0-9][\w.-]{0,100})(?:\[[\w, -]{0,100}\])?\s{0,4}(?P<version>[=<>~!@][^#;\n]{0,200})?", re.MULTILINE
 )
-_DIRECT = lazy_pattern(r"(?:git\+\w+|https?|git|github|gitlab|bitbucket):[^\s;]{1,500}|git@[^\s;]{1,500}")
+_DIRECT = text_pattern(r"(?:git\+\w+|https?|git|github|gitlab|bitbucket):[^\s;]{1,500}|git@[^\s;]{1,500}")
 _LIFECYCLE = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 _MOST = 300
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import islice, pairwise
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, download_risk, reputation_of, urls_in
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import words
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.readers.shell_flow import base_name
@@ -24,16 +24,16 @@ INTERPRETERS = words(
 _MOST_WORDS, _MOST_ADDRESSES = 400, 20
 _SOURCES = frozenset(("source", ".", "eval", "exec"))
 _STARTERS = words("chmod open installer start msiexec dpkg rpm hdiutil")
-_DECODES = lazy_pattern(
+_DECODES = text_pattern(
     r"^(?:base64 .*(?:-d|-D|--decode)|openssl (?:enc|base64) .*-d|xxd .*-r|uudecode|base32 .*-d|certutil .*-decode)"
 )
 _PACKAGE_RUNNERS = words("npx bunx uvx pipx")
 _MACHINES = words("ssh nc ncat telnet socat")
-_SHUFFLES = lazy_pattern(r"^(?:tr ['\"]?[\[]?[a-zA-Z]-[a-zA-Z]\S* \S|rev$)")
-_HIDDEN = lazy_pattern(r"^(?:/tmp/|/var/tmp/|/dev/shm/|\$\{?te?mp)|(?:^|/)\.[a-z0-9]", re.IGNORECASE)
+_SHUFFLES = text_pattern(r"^(?:tr ['\"]?[\[]?[a-zA-Z]-[a-zA-Z]\S* \S|rev$)")
+_HIDDEN = text_pattern(r"^(?:/tmp/|/var/tmp/|/dev/shm/|\$\{?te?mp)|(?:^|/)\.[a-z0-9]", re.IGNORECASE)
 
 
-_POWERSHELL_FETCHES = lazy_pattern(
+_POWERSHELL_FETCHES = text_pattern(
     r"\b(?:irm|iwr|invoke-webrequest|invoke-restmethod|curl) |webclient|downloadstring|downloadfile"
 )
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import lazy_section, read_deeds, words
 from metier.scan.readers.clauses import NO_CLAUSE, Clause, read_clause
 from metier.scan.readers.sentences import Sentence
@@ -29,12 +29,12 @@ _OWNED = lazy_section("effects.txt", "owned")
 _OPEN = lazy_section("effects.txt", "open")
 _LIMITLESS = lazy_section("effects.txt", "limitless")
 _PLACE = lazy_section("effects.txt", "place")
-_PROGRAM = lazy_pattern(r"\.(?:exe|bat|cmd|msi|dmg|pkg|sh|app|scr|ps1)\b|\b(?:run|launch|start|execute|double-click|install)\b")
+_PROGRAM = text_pattern(r"\.(?:exe|bat|cmd|msi|dmg|pkg|sh|app|scr|ps1)\b|\b(?:run|launch|start|execute|double-click|install)\b")
 _REMOTE = lazy_section("effects.txt", "remote")
 _AUTHOR = lazy_section("effects.txt", "author")
 _KEPT = lazy_section("effects.txt", "kept")
 _CONTACT = lazy_section("effects.txt", "contact")
-_ACCOUNT = lazy_pattern(
+_ACCOUNT = text_pattern(
     r"\b(?:[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}|0x[0-9a-f]{40}|bc1[a-z0-9]{20,60}|account (?:number )?\d{6,20})\b"
 )
 _PURPOSE_CLEANS = (
@@ -50,7 +50,7 @@ _LOAD = words("request requests requesting poll curl server ping workers threads
 _READ_BY_OTHERS = words(
     "public report commit description footer comments metadata bundle diagnostics issue slide minutes appendix document"
 )
-_DESTROYS = lazy_pattern(
+_DESTROYS = text_pattern(
     r"\b(?:delet|remov|eras|wipe|destroy|shred|purg|truncat|overwr|drop|empty (?:the|every|each|all|both|its|your|their)\b"
     r"|discard|cancel|trash|scrub|unlink|terminat|uninstall"
     r"|prun)"

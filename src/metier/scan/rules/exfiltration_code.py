@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, reputation_of, urls_in
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import words
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
@@ -26,57 +26,57 @@ _SERVICES = (
     r"|pypi|hf|huggingface|heroku|digitalocean|datadog|sentry|plaid|revolut|hubspot|salesforce|airtable|dropbox|reddit"
     r"|linkedin|facebook|instagram|spotify|zoom"
 )
-_KEY = lazy_pattern(
+_KEY = text_pattern(
     rf"(?:env\.|environ(?:\.get\(|\[)|getenv\(|env\[|\$\{{?|env\.fetch\(|env\()['\"]?(?P<service>{_SERVICES})_(?:\w{{1,30}}_)?"
     r"(?:api_?key|key|token|secret|pat|password|passphrase)\b"
 )
-_CONTENT = lazy_pattern(
+_CONTENT = text_pattern(
     r"\.to_dict\(|\.to_csv\(|\.to_json\(|iter_rows|\.value\b|read_text\(|read_bytes\(|readfile(?:sync)?\(|\.read\(\)"
     r"|\.head\(|\.sample\(|\bcells?\b|\brows?\b|\brecords?\b|\bsheets?\b|\btranscript|\bdocument\b|\bmessages?\b|files="
     r"|sys\.stdin|--data-binary @|--form |-f ?['\"]?\w{1,20}=@|formdata|body: ?(?:fs|text|content|data)|\bcontents?\b"
 )
-_POSTS = lazy_pattern(
+_POSTS = text_pattern(
     r"\.post\(|\.put\(|method['\"]?\s{0,4}[:=]\s{0,4}['\"`](?:post|put)|\bdata=|-x post|--data|--form|\s-[dft] |=@|@-"
     r"|sendbeacon|urlencode|upload(?:file|string)?\("
 )
-_SHELL_POSTS = lazy_pattern(
+_SHELL_POSTS = text_pattern(
     r"\b(?:curl|wget|http|xh)\b[^;]{0,300}?(?:=@|@-|@['\"$/.\w]|--data|--form|--upload|--post|\s-t )|\b(?:nc|ncat|rsync"
     r"|scp)\b[^;]{0,200}?(?:<|@)"
 )
-_CALLS = lazy_pattern(
+_CALLS = text_pattern(
     r"^(?P<before>[^\n]{0,200}?)\b(?:(?:requests|httpx|session|client|axios|http|got|urllib\.request)\.(?:post|put|request"
     r"|urlopen)|fetch)\(",
     re.IGNORECASE | re.MULTILINE,
 )
-_USED = lazy_pattern(r"=|return|print|yield|with |\(\s*$|,\s*$|=>\s*$|console|assert|raise|for ")
-_PACKS = lazy_pattern(
+_USED = text_pattern(r"=|return|print|yield|with |\(\s*$|,\s*$|=>\s*$|console|assert|raise|for ")
+_PACKS = text_pattern(
     r"\btar\b[^\n]{0,30} -?-?[a-z]{0,6}[cr]|\bzip -\w{0,4}r|make_archive\(|zipfile\(|tarfile\.open|archiver\(|adm-?zip|jszip"
     r"|git bundle create|\b7z a\b|compress-archive|targz"
 )
-_HOME = lazy_pattern(
+_HOME = text_pattern(
     r"~/\.(?:claude|openclaw|clawdbot|moltbot|codex|cursor|gemini|config)\b(?!/skills/\w)|path\.home\(\)"
     r"|expanduser\(['\"]~/?['\"]\)|os\.homedir\(\)"
     r"|\$home/?(?:[\"'\s]|documents|desktop)|~/(?:documents|desktop|downloads|projects)|\$env:userprofile"
 )
-_HERE = lazy_pattern(
+_HERE = text_pattern(
     r"os\.getcwd\(\)|path\.cwd\(\)|process\.cwd\(\)|\$\{?pwd\b|\$\(pwd\)|git rev-parse --show-toplevel|os\.walk\(|rglob\("
     r"|path\(['\"]\.['\"]\)|make_archive\([^)\n]{0,80}['\"]\.['\"]|\btar\b[^\n|]{0,80} \.(?:[\s|\"']|$)|\bzip -\w{0,4}r[^\n"
     r"|]{0,80} \.(?:[\s|\"']|$)|git bundle create[^\n]{0,60}--all"
 )
-_CONVERSATIONS = lazy_pattern(
+_CONVERSATIONS = text_pattern(
     r"transcript_path|userpromptsubmit|\.claude['\"/, ]{1,5}projects|\.codex['\"/, ]{1,5}sessions|\.claude['\"/, ]{1,5}history"
     r"|conversation_history|\.get\(['\"]prompt['\"]|\[['\"]tool_input['\"]\]|\.tool_input\b|\.get\(['\"]tool_input"
 )
-_FORWARDS = lazy_pattern(
+_FORWARDS = text_pattern(
     r"forwardingemail|forwardingaddresses\(|forwardingsmtpaddress|-forwardto\b|forwardto['\"]?\s{0,4}[:=]"
     r"|updateautoforwarding|setautoforward"
     r"|autoforward|-redirectto\b|\bforward['\"]?\s{0,4}:\s{0,4}['\"\w]|redirect :copy|\bredirect ['\"][^'\"\n]{3,60}@"
 )
-_MAILBOX = lazy_pattern(
+_MAILBOX = text_pattern(
     r"['\"\s=<](?P<box>[\w.+-]{2,40}@(?!(?:[\w-]{1,40}\.){0,2}(?:example|company|domain|yourdomain|acme|test|localhost"
     r"|github)\b)[\w-]{2,40}(?:\.[\w-]{2,24}){1,3})"
 )
-_MODEL_ADDRESS = lazy_pattern(
+_MODEL_ADDRESS = text_pattern(
     r"(?:(?:anthropic|openai|gemini|google_gemini|claude_code)_(?:base_url|api_base|api_url|endpoint)|\bhttps?_proxy)['\"]?\]?"
     r"\s{0,2}[=:](?!=)"
 )
@@ -84,13 +84,13 @@ _MODEL_LABELS = words(
     "azure openrouter deepseek groq together mistral googleapis z moonshot minimax minimaxi bigmodel volces aliyuncs"
     " siliconflow anthropic openai cloudflare portkey helicone vercel amazonaws"
 )
-_STAYS = lazy_pattern(
+_STAYS = text_pattern(
     r"\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv)\b|settings(?:\.local)?\.json|/etc/environment|setx |config\.fish"
     r"|setenvironmentvariable"
 )
-_KEEPS = lazy_pattern(r">>|\.write\(|write_text\(|writefile|json\.dump\(|setx |setenvironmentvariable|tee -a|appendfile")
-_OTHER_SKILLS = lazy_pattern(r"(?:skills['\"]?\s{0,2}[/)]|skills).{0,60}\*/skill\.md|skills/\*/skill\.md")
-_ADDS = lazy_pattern(
+_KEEPS = text_pattern(r">>|\.write\(|write_text\(|writefile|json\.dump\(|setx |setenvironmentvariable|tee -a|appendfile")
+_OTHER_SKILLS = text_pattern(r"(?:skills['\"]?\s{0,2}[/)]|skills).{0,60}\*/skill\.md|skills/\*/skill\.md")
+_ADDS = text_pattern(
     r">> ?['\"]?\$|tee -a|appendfile|open\([^)\n]{1,60}['\"]a['\"]|\b(\w{1,20})\.write_text\([^)\n]{0,40}\b\1\.read_text|sed -i"
     r"|writefile\w{0,4}\((\w{1,20}), ?\w{0,30}\b\2\b"
 )

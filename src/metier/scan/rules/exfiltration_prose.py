@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, reputation_of, urls_in
+from metier.scan.expressions import text_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 
 __all__ = ["judge_exfiltration_prose"]
 
-_SENDS = lazy_pattern(
+_SENDS = text_pattern(
     r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b|go(?:es)? to\b|(?:invite"
     r"|cc|bcc|add|copy|notify|include|subscribe)(?:s|ing)?[ `\"']{1,3}\x1e|(?:is|are|gets?|be) (?:sent|copied|mailed"
     r"|e-?mailed|forwarded|uploaded|shared|submitted)\b|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log"
@@ -25,7 +25,7 @@ _SENDS = lazy_pattern(
     r"|invite|grant|give|include|append)(?:s|ing)? (?:all|any|every|each|the|a|an|this|these|it|them|your|their|its|user"
     r"|full|entire|complete|final|extracted|generated|collected|finished|both|everything|to)\b)"
 )
-_DATA = lazy_pattern(
+_DATA = text_pattern(
     r"\b(?:files?|documents?|records?|data(?:set)?s?|contents?|conversations?|transcripts?|history|messages?|emails?"
     r"|codebase|source|code|project|workspace|repository|reports?|results?|outputs?|names?|customers?|patients?|clients?"
     r"|employees?|invoices?|contracts?|credentials?|passwords?|tokens?|keys?|secrets?|environment|configuration|settings"
@@ -33,38 +33,38 @@ _DATA = lazy_pattern(
     r"|spreadsheets?|presentations?|slides|photos?|images?|contacts?|notes|metadata|details|information|summary|summaries"
     r"|request|usage|statistics|telemetry|forms?|applications?|them|everything)\b"
 )
-_ALWAYS = lazy_pattern(
+_ALWAYS = text_pattern(
     r"\b(?:always|also|every|each|whenever|after|before|once|when|finally|automatically|additionally|as well|at the end|then"
     r"|must|make sure|ensure)\b"
 )
-_INTAKE = lazy_pattern(
+_INTAKE = text_pattern(
     r"upload|collect|ingest|backup|back-up|intake|sync|telemetry|track|submit|report|harvest|gather|exfil|/log|mirror"
 )
-_MAIL = lazy_pattern(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
-_SAMPLE = lazy_pattern(
+_MAIL = text_pattern(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
+_SAMPLE = text_pattern(
     r"^(?:your|my)?-?(?:example|company|domain|acme|test|email|mail|corp|org|foo|bar|host|site|startup|business)\."
 )
-_COPIES = lazy_pattern(
+_COPIES = text_pattern(
     r"\b(?:cc|bcc|copy|copies|forward|blind|archive|back(?:s)? ?up|in addition|additionally|as well|too|also|duplicate"
     r"|rights|access|attendee|recipient|invite|on file|a record)\b"
 )
-_CONTACT = lazy_pattern(
+_CONTACT = text_pattern(
     r"\bcontact\b|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
 )
-_OPEN = lazy_pattern(r"\bpublic\b|without (?:a )?(?:log-?in|password)|anyone|no log-?in")
+_OPEN = text_pattern(r"\bpublic\b|without (?:a )?(?:log-?in|password)|anyone|no log-?in")
 # The user's own work, not a question or a report about the skill.
-_WORK = lazy_pattern(
+_WORK = text_pattern(
     r"\b(?:files?|documents?|records?|data(?:set)?s?|contacts?|workbooks?|spreadsheets?|contracts?|invoices?|reports?"
     r"|summar(?:y|ies)|transcripts?|recordings?|exports?|conversations?|history|source code|code|photos?|forms?|resumes?"
     r"|results?|drafts?|minutes|csvs?|pdfs?|decks?|slides|database|backup|archive|keys?|passwords?|credentials?|tokens?"
     r"|payroll|statements?|notes|attachments?)\b"
 )
-_INSTRUCTION_CODES = lazy_pattern(
+_INSTRUCTION_CODES = text_pattern(
     r"\b(?:e\.g|for example|such as|like|say|user says|asks|if the user|when the user|request|example|template|sample|syntax"
     r"|usage)\b|[\"“]send|->|→|=>"
 )
-_DENIED = lazy_pattern(r"\b(?:never|not|n't|avoid|without|refuse to|must not) (?:\w+ )?$")
-_ENDS = lazy_pattern(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
+_DENIED = text_pattern(r"\b(?:never|not|n't|avoid|without|refuse to|must not) (?:\w+ )?$")
+_ENDS = text_pattern(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
 _DISTANCE = 260
 _MOST = 200
 

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import re
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
+from metier.scan.expressions import text_pattern
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 
 __all__ = ["SEVERE_JOB", "judge_writes"]
 
-_STARTUP = lazy_pattern(
+_STARTUP = text_pattern(
     r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv|profile|bash_login"
     r"|zlogin|config/fish/config\.fish|etc/profile(?:\.d/.*)?|etc/environment|etc/ld\.so\.preload)$"
 )
-_JOBS = lazy_pattern(
+_JOBS = text_pattern(
     r"/etc/cron|/var/spool/cron|/etc/systemd/system/|\.config/systemd/user/|library/launch(?:agents|daemons)/"
     r"|\.config/autostart/|/etc/rc\.local|/etc/init\.d/|start menu/programs/startup"
 )
-_AGENT_FILES = lazy_pattern(
+_AGENT_FILES = text_pattern(
     r"(?:^|/)(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|gemini\.md|copilot-instructions\.md|\.cursorrules"
     r"|\.windsurfrules|\.clinerules|\.claude/settings(?:\.local)?\.json|\.claude\.json|\.mcp\.json|\.cursor/mcp\.json"
     r"|\.claude/(?:skills|hooks|agents|commands)/.*)$"
 )
-_ORDINARY_LINE = lazy_pattern(
+_ORDINARY_LINE = text_pattern(
     r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:[\w/~$][\w./-]* )*(?:init|hook"
     r"|shellenv|env|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*|\[\[?.*)$"
 )
-SEVERE_JOB = lazy_pattern(
+SEVERE_JOB = text_pattern(
     r"(?:curl|wget)[^\n]{0,300}\|\s{0,8}(?:ba|z)?sh|base64 -|/dev/tcp|@reboot[^\n]{0,200}(?:curl|/tmp/|nohup)"
 )
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
+from metier.scan.expressions import text_pattern
 from metier.scan.readers.binaries import image_texts
 from metier.scan.readers.clauses import read_clause
 from metier.scan.scale import Confidence, ScanReach
@@ -19,31 +19,31 @@ from metier.scan.text import SkillText, TextKind
 
 __all__ = ["judge_hidden", "judge_image", "visible_text"]
 
-_SUSPECT = lazy_pattern(
+_SUSPECT = text_pattern(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
-_TAGS = lazy_pattern("[\U000e0020-\U000e007f][\U000e0000-\U000e007f]{3,}")
-_FLAG = lazy_pattern("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,6}\U000e007f")
-_BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
-_RIGHT_TO_LEFT = lazy_pattern("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_ZERO = lazy_pattern("[\u200b\u200c\u200d\u2060-\u2064\ufeff\u180e\u00ad]")
-_JOINED = lazy_pattern(
+_TAGS = text_pattern("[\U000e0020-\U000e007f][\U000e0000-\U000e007f]{3,}")
+_FLAG = text_pattern("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,6}\U000e007f")
+_BIDI = text_pattern("[\u202a-\u202e\u2066-\u2069]")
+_RIGHT_TO_LEFT = text_pattern("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_ZERO = text_pattern("[\u200b\u200c\u200d\u2060-\u2064\ufeff\u180e\u00ad]")
+_JOINED = text_pattern(
     "[\u0600-\u06ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u2190-\u21ff\u2300-\u23ff\u2b00-\u2bff]"
 )
-_SELECTORS = lazy_pattern("(?:[\ufe00-\ufe0f]|[\U000e0100-\U000e01ef]){4,}")
-_LINK_COMMENT = lazy_pattern(r"^\[(?://|comment|_)\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{1,1000}?)[)\"']\s*$", re.MULTILINE)
-_INVISIBLE = lazy_pattern(
+_SELECTORS = text_pattern("(?:[\ufe00-\ufe0f]|[\U000e0100-\U000e01ef]){4,}")
+_LINK_COMMENT = text_pattern(r"^\[(?://|comment|_)\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{1,1000}?)[)\"']\s*$", re.MULTILINE)
+_INVISIBLE = text_pattern(
     r"<(?P<tag>\w{1,12})\s[^>]{0,200}?(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden"
     r"|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0[^.]|color\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?"
     r"|transparent)\b)[^>]{0,200}>(?P<text>.{10,2000}?)</(?P=tag)",
     re.DOTALL | re.IGNORECASE,
 )
-_ALTERNATIVE = lazy_pattern(r"!\[([^\]\n]{40,600})\]\(")
-_FOLDED = lazy_pattern(
+_ALTERNATIVE = text_pattern(r"!\[([^\]\n]{40,600})\]\(")
+_FOLDED = text_pattern(
     r"<(?P<tag>details|div|span|p|template)\b(?P<how>[^>]{0,100})>(?P<text>[^<]{0,60}(?:</?summary>[^<]{0,200}){0,2}[^<]{20,1500})</(?P=tag)",
     re.IGNORECASE,
 )
-_INSTRUCTIONS = lazy_pattern(
+_INSTRUCTIONS = text_pattern(
     r"\b(?:ignore|disregard|not shown to (?:people|users|readers)|(?:assistant|agent|ai|system)\b[^\n]{0,60} (?:must|note)"
     r"|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)|do not (?:tell"
     r"|mention|reveal|inform)|(?:execute|run) (?:the following|this|these|`)|secretly|silently|system ?(?:prompt|override"
@@ -51,7 +51,7 @@ _INSTRUCTIONS = lazy_pattern(
     r"|ignore|always)|hidden instruction|curl |wget |base64 -|\.ssh/|\.env\b[^.]{0,40}(?:send|post|upload))",
     re.IGNORECASE,
 )
-_STRONG = lazy_pattern(
+_STRONG = text_pattern(
     r"(?:assistant|agent|\bai\b|llm|model|system)\b[^\n]{0,120}(?:must|first|read|open|request|send|paste|include"
     r"|when this skill|upload|run)\b[^\n]{0,300}(?:https?://|~/|\.ssh|\.env\b|token|secret|password|credential"
     r"|do not (?:describe|disclose|mention|tell|show|report))|not shown to (?:people|users|readers)|(?:read|open|include"
@@ -63,7 +63,7 @@ _STRONG = lazy_pattern(
     r"|execute) [^\n]{0,60}(?:curl|base64|sh -c)",
     re.IGNORECASE,
 )
-_ADDRESS = lazy_pattern(
+_ADDRESS = text_pattern(
     r"\b(?:notes?|messages?|instructions?|reminders?) (?:to|for) (?:the |any |all )?(?:ais?|assistants?|agents?|models?)\b"
     r"|^\W{0,8}(?:for |to )?(?:the |any )?(?:ai |coding )?(?:agents?|assistants?|ais?|models?|llms?|system|claude)"
     r"(?: reading this| only)?\s?[:.](?=\s)|\b(?:when|if) you are an? (?:ai|assistant|agent|model)\b"
@@ -75,7 +75,7 @@ _DEEDS = ("send", "destroy", "change", "insert", "run", "off", "allow", "pay", "
 _OWN_DEEDS = frozenset(("run", "send", "destroy", "off", "fetch"))
 _QUOTES = frozenset("\"'`“")
 _MOST_BLANK = 120
-_MIXED = lazy_pattern(r"(?<![A-Za-z])[A-Za-z]{1,40}[\u0430-\u044f\u0410-\u042f\u03b1-\u03c9\u0391-\u03a9]{1,40}[A-Za-z]{1,40}")
+_MIXED = text_pattern(r"(?<![A-Za-z])[A-Za-z]{1,40}[\u0430-\u044f\u0410-\u042f\u03b1-\u03c9\u0391-\u03a9]{1,40}[A-Za-z]{1,40}")
 _LOOKALIKES = str.maketrans("аеорсухівкмнтАВЕКМНОРСТУХοαινρτυκΑΒΕΗΙΚΜΝΟΡΤΥΧ", "aeopcyxibkmhtABEKMHOPCTYXoaivptukABEHIKMNOPTYX")
 _MOST = 200
 _MOST_COMMENTS = 5_000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.capabilities import note_computed, note_javascript_call
 from metier.scan.collector import FindingCollector
 from metier.scan.data.secrets import secret_place
-from metier.scan.readers.javascript import JavaScriptSource, JavaScriptToken, read_script
-from metier.scan.readers.javascript_flow import READS, RUNS, SENDS, note_steps
+from metier.scan.expressions import text_pattern
+from metier.scan.readers.javascript import JavaScriptCall, JavaScriptSource, JavaScriptToken, read_script
+from metier.scan.readers.javascript_flow import READS, RUNS, note_steps, sending_part
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
 
@@ -18,32 +19,29 @@ __all__ = ["judge_javascript"]
 
 _MOST_CALLS = 6_000
 _EXECUTES = ("eval", "Function", "vm.runInThisContext", "vm.runInNewContext", "setTimeout")
-_DECODES = lazy_pattern(r"\batob\b|Buffer\.+from|fromCharCode|unescape|decodeURIComponent$|inflateSync$|gunzipSync$")
-_ANSWERS = lazy_pattern(r"\bfetch\b|axios|responseText|res\.data|response\.data")
-_WRITES = lazy_pattern(r"(?:^|\.)(?:writeFileSync|writeFile|appendFileSync|appendFile|createWriteStream)$")
-_INTERPOLATED = lazy_pattern(r"\$\{([^}]{1,200})\}")
+_DECODES = text_pattern(r"\batob\b|Buffer\.+from|fromCharCode|unescape|decodeURIComponent$|inflateSync$|gunzipSync$")
+_ANSWERS = text_pattern(r"\bfetch\b|axios|responseText|res\.data|response\.data")
+_WRITES = frozenset(("writeFileSync", "writeFile", "appendFileSync", "appendFile", "createWriteStream"))
+_JUDGED = RUNS | READS | _WRITES | {name.rpartition(".")[2] for name in _EXECUTES}
+_INTERPOLATED = text_pattern(r"\$\{([^}]{1,200})\}")
 
 
 def judge_javascript(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:
     """Judges a script. Commands that it starts go to `inner`."""
     script = read_script(text)
-    at, left = 0, _MOST_CALLS
-    while at < len(script.tokens) and left:
-        name, after = script.dotted(script.tokens, at)
-        if name and after < len(script.tokens) and script.tokens[after].text == "(":
-            left -= 1
-            _call(name, script.tokens[at].at, script.arguments(after), script, collector, inner)
-        at = max(after, at + 1)
-    if script.is_cut or not left:
+    names = script.names
+    calls = list(islice(script.calls(), _MOST_CALLS))
+    for call in calls:
+        _call(call, script, collector, inner)
+    if script.is_cut or len(calls) == _MOST_CALLS:
         collector.add("SK902", "the script is too large to be read to its end", file=text.path, line=text.first)
-    _flag_reverse_shell(script, collector)
-    _flag_ransom(script, collector)
-    note_steps(script, collector)
+    _flag_reverse_shell(script, names, collector)
+    _flag_ransom(script, names, collector)
+    note_steps(script, calls, collector)
 
 
-def _flag_reverse_shell(script: JavaScriptSource, collector: FindingCollector) -> None:
+def _flag_reverse_shell(script: JavaScriptSource, names: set[str], collector: FindingCollector) -> None:
     """Flags a socket and a shell in one script, with pipes between them."""
-    names = {token.text for token in script.tokens if token.kind == "name"}
     if not (names & {"Socket", "createConnection", "connect"} and names & {"spawn", "exec"} and names & {"pipe", "stdin"}):
         return
     for token in script.tokens:
@@ -54,9 +52,8 @@ def _flag_reverse_shell(script: JavaScriptSource, collector: FindingCollector) -
             return
 
 
-def _flag_ransom(script: JavaScriptSource, collector: FindingCollector) -> None:
+def _flag_ransom(script: JavaScriptSource, names: set[str], collector: FindingCollector) -> None:
     """Flags encryption and deletion of files in one script."""
-    names = {token.text for token in script.tokens if token.kind == "name"}
     if names & {"createCipheriv", "createCipher", "publicEncrypt"} and names & {"unlinkSync", "unlink", "rmSync", "renameSync"}:
         is_severe = "homedir" in names or any(".locked" in token.text or ".encrypted" in token.text for token in script.tokens)
         place = next(token.at for token in script.tokens if token.text in ("createCipheriv", "createCipher", "publicEncrypt"))
@@ -65,21 +62,20 @@ def _flag_ransom(script: JavaScriptSource, collector: FindingCollector) -> None:
 
 
 def _call(
-    name: str,
-    at: int,
-    arguments: list[JavaScriptToken],
-    script: JavaScriptSource,
-    collector: FindingCollector,
-    inner: Callable[[SkillText], None],
-) -> None:
-    last = name.rpartition(".")[2]
+    call: JavaScriptCall, script: JavaScriptSource, collector: FindingCollector, inner: Callable[[SkillText], None]
+) -> None:  # fmt: skip
+    name, last = call.name, call.name.rpartition(".")[2]
+    if last not in _JUDGED and not sending_part(name):
+        return
+    at, arguments = script.tokens[call.start].at, script.arguments(call.opened)
     if last in RUNS and (name.startswith(("child_process", "cp.", "require", "exec", "spawn", "fork")) or "." not in name):
         _starts(at, arguments, script, collector, inner)
     elif name in _EXECUTES and arguments:
         _executes(name, at, arguments, script, collector)
-    elif READS.search(name) or _WRITES.search(name):
-        _file(name, at, arguments, script, collector)
-    if SENDS.match(name):
+    elif last in READS or last in _WRITES:
+        _file(last, at, arguments, script, collector)
+    # The part of the name counts only from its beginning here.
+    if sending_part(name) == name:
         note_javascript_call(arguments, script, collector)
 
 
@@ -109,10 +105,10 @@ def _executes(
         collector.flag("SK706", f"{name} runs text built by the script", text=script.text, at=at)
 
 
-def _file(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector) -> None:
+def _file(last: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector) -> None:
     path = "/".join(part for part in script.strings(arguments[:24]).split() if part not in ("utf8", "utf-8"))
     found = secret_place(path, collector.purpose)
-    writes = _WRITES.search(name) is not None
+    writes = last in _WRITES
     if found and not writes:
         collector.flag("SK601", f"reads {found[0]}", text=script.text, at=at, confidence=Confidence.LOW if found[1] else None)
         collector.add_capability("secrets", found[0])

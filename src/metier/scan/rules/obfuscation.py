@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import words
 from metier.scan.readers.binaries import archive_kind, is_image, program_kind
 from metier.scan.scale import Confidence
@@ -17,14 +17,16 @@ from .hidden_text import judge_image
 
 __all__ = ["judge_binary", "judge_obfuscation"]
 
-_OBFUSCATED_NAME = lazy_pattern(r"\b_0x[0-9a-f]{4,6}\b")
-_PACKED = lazy_pattern(r"eval\(function\(p,a,c,k,e,[rd]\)")
-_KEY = lazy_pattern(
+_OBFUSCATED_NAME = text_pattern(r"\b_0x[0-9a-f]{4,6}\b")
+_PACKED = text_pattern(r"eval\(function\(p,a,c,k,e,[rd]\)")
+_KEY = text_pattern(
     r"\b(?:AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,}|sk-ant-[A-Za-z0-9_-]{40,}"
     r"|sk-proj-[A-Za-z0-9_-]{40,}|xox[bp]-[0-9A-Za-z-]{40,}|AIza[0-9A-Za-z_-]{35}|sk_live_[0-9a-zA-Z]{24,}"
     r"|glpat-[0-9A-Za-z_-]{20})\b|-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE KEY-----\n[A-Za-z0-9+/=\n]{200}"
 )
-_PIECES = lazy_pattern(r"(?:['\"`]\w{1,12}['\"`]\s{0,4}\+\s{0,4}){1,8}['\"`]\w{1,12}['\"`]")
+_JOINED = text_pattern(r"\+\s{0,4}['\"`]\w{1,12}['\"`]")
+"""The end of such pieces, which is far quicker to find."""
+_PIECES = text_pattern(r"(?:['\"`]\w{1,12}['\"`]\s{0,4}\+\s{0,4}){1,8}['\"`]\w{1,12}['\"`]")
 _HIDDEN_NAMES = words(
     "eval exec execSync spawn child_process subprocess system popen urlopen b64decode Function require atob fetch powershell"
 )
@@ -49,7 +51,7 @@ def judge_obfuscation(text: SkillText, collector: FindingCollector) -> None:
         collector.flag("SK606", "contains what looks like a live key", text=text, at=key.start(), end=key.start() + 8)
     if text.kind not in _SCRIPTS:
         return
-    for pieces in islice(_PIECES.finditer(text.text), 200):
+    for pieces in islice(_PIECES.finditer(text.text), 200) if _JOINED.search(text.text) else ():
         if re.sub(r"['\"`+\s]", "", pieces[0]) in _HIDDEN_NAMES:
             collector.flag(
                 "SK703",

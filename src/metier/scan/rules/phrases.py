@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import Phrase, read_phrases
 from metier.scan.text import SkillText, TextKind
 
@@ -20,8 +20,8 @@ PROSE_PHRASES = ("prose_phrases.txt",)
 CODE_PHRASES = ("code_phrases.txt",)
 PHRASES = (*PROSE_PHRASES, *CODE_PHRASES)
 """The tables of data that are looked up."""
-_WORD = lazy_pattern(r"[a-z0-9]+")
-_REFUSED = lazy_pattern(r"\b(?:not|never|n't|refuse to|without|avoid) (?:\w+ )?$")
+_WORD = text_pattern(r"[a-z0-9]+")
+_REFUSED = text_pattern(r"\b(?:not|never|n't|refuse to|without|avoid) (?:\w+ )?$")
 MOST_PLACES = 3_000
 _WINDOW = 700
 

@@ -9,31 +9,31 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, foreign_urls, is_unknown_host
+from metier.scan.expressions import text_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 
 __all__ = ["judge_addresses", "judge_packages", "judge_prerequisites"]
 
-_PROGRAM = lazy_pattern(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|iso|tar\.gz|tgz|appimage|vbs)(?:$|[?#])")
-_WINDOWS_OR_MAC = lazy_pattern(r"\b(?:windows|macos|mac os|mac)\b")
-_PASSWORD = lazy_pattern(
+_PROGRAM = text_pattern(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|iso|tar\.gz|tgz|appimage|vbs)(?:$|[?#])")
+_WINDOWS_OR_MAC = text_pattern(r"\b(?:windows|macos|mac os|mac)\b")
+_PASSWORD = text_pattern(
     r"(?:extract|unzip|unpack|open|archive|zip|decompress|unarchive)[^.\n]{0,80}(?:pass(?:word|code|phrase)?\b|\bpwd\b)"
     r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|[\"'`(]|\d"
     r"|for the (?:archive|zip):?) ?[`\"'*]{0,3}\w{3,20}"
 )
-_COPY = lazy_pattern(
+_COPY = text_pattern(
     r"(?:copy|paste|execute|run|enter|type)[^.\n]{0,80}(?:terminal|command prompt|powershell|console|shell|command)"
     r"|(?:terminal|powershell)[^.\n]{0,60}(?:paste|run|execute|enter)|installation (?:command|script)"
 )
-_FOLLOW = lazy_pattern(
+_FOLLOW = text_pattern(
     r"follow (?:the|its|all|these|those|every)\b[^.\n]{0,40}(?:steps?|instructions?|guide|directions|procedure|commands?|setup)"
     r"|(?:complete|finish|perform|do) (?:the|its|all|every)[^.\n]{0,30}(?:steps?|set-?up|installation)"
     r"|(?:steps?|instructions?|set-?up|installer)[^.\n]{0,40}(?:there|on (?:that|this) page|at|here):?"
 )
-_REQUIRED = lazy_pattern(
+_REQUIRED = text_pattern(
     r"(?:must|needs? to|has to|should) (?:be |first |ask the user to |have the user )?(?:install|running|download|active)"
     r"|required (?:for|to|before|utility|tool|component|dependenc)|before (?:using|you (?:can )?(?:use|start|begin|proceed)"
     r"|running|first use|proceeding|continuing)|prerequisites?|requires? (?:the |an? "
@@ -43,45 +43,45 @@ _REQUIRED = lazy_pattern(
     r"|will not (?:work|function)|won't (?:work|function)|without (?:it|this|the)[^.\n]{0,60}(?:not|fail|cannot)"
     r"|cannot (?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
 )
-_STARTED = lazy_pattern(
+_STARTED = text_pattern(
     r"double-click|follow the installer|run the (?:file|installer|setup)|(?:run|launch|start|open|execute) (?:it|the (?:app"
     r"|installer|file|program|binary|setup)|`?\w+\.(?:exe|app|msi|pkg|dmg))"
 )
 # Advice that a trusted program does not need.
-_COAXED = lazy_pattern(
+_COAXED = text_pattern(
     r"run anyway|open anyway|smartscreen|is damaged|false positive|add an? (?:exclusion|exception)|(?:turn off|disable"
     r"|pause) (?:the |your )?(?:antivirus|defender|gatekeeper|firewall|protection)|xattr -|spctl|unsigned|login password"
     r"|admin(?:istrator)? password|as administrator"
 )
-_ALL_DEPENDS = lazy_pattern(
+_ALL_DEPENDS = text_pattern(
     r"(?:cannot|can't|will not|won't|does not|doesn't) (?:work|function|start|run)\b|nothing (?:happens|works|here works"
     r"|will work)|none of the|rejects? all|must (?:have|be running|be active)|only works? (?:when|after|with)"
     r"|do not (?:go on|continue|proceed)|continue only|(?:fails?|useless|stops) without|without (?:it|\w+),? (?:the|all|no)"
 )
-_SET_UP = lazy_pattern(
+_SET_UP = text_pattern(
     r"setup|set-up|install|download|update|activat|(?:^|[.-])(?:get|dl|files?)[.-]|(?:tool|agent|core|cli|auth)s?[.-]"
     r"|\.(?:top|xyz|site|online|click|icu|live|fun|space|website|store|cfd|sbs|lol)$"
 )
-_DOCUMENT = lazy_pattern(
+_DOCUMENT = text_pattern(
     r"github\.com/[^/]+/[^/]+/?$|//docs?\.|/docs?/|\.(?:md|html?|pdf|png|jpe?g)$|//(?:www\.)?(?:youtube|twitter|x"
     r"|reddit|medium)\.com"
 )
-_PACKAGE = lazy_pattern(
+_PACKAGE = text_pattern(
     r"\b(?:npx (?:-y |--yes )?|bunx |pnpm dlx |uvx |pipx run |pip3? install (?:-u |--upgrade )?|npm (?:i|install) (?:-g "
     r"|--global )|git clone (?:https://)?github\.com/)(?P<name>@?[a-z0-9][\w.@/-]{2,80})"
 )
-_KNOWN_SCOPE = lazy_pattern(
+_KNOWN_SCOPE = text_pattern(
     r"^@?(?:modelcontextprotocol|anthropic|openai|angular|vercel|google|microsoft|aws|azure|playwright|github|cloudflare"
     r"|supabase|stripe|sentry|expo|nestjs|vue|svelte|prisma|storybook|typescript|tailwindcss|shadcn|eslint|prettier|requests"
     r"|numpy|pandas|torch|clawhub|skills|uv|ruff|pytest|wrangler|create-)\b"
 )
-_FIRST = lazy_pattern(
+_FIRST = text_pattern(
     r"\bfirst\b|before (?:anything|you|using|any|the first|use|starting)|prerequisites?|must (?:be |first"
     r" )?(?:run|install)|setup|required"
 )
 _ENOUGH_SIGNS = 4
-_INSTALL = lazy_pattern(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
-_ARCHIVE_NAME = lazy_pattern(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
+_INSTALL = text_pattern(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
+_ARCHIVE_NAME = text_pattern(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
 _NEAR = 700
 _MOST = 300
 

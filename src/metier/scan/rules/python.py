@@ -9,14 +9,14 @@ import ast
 import re
 from collections.abc import Callable
 
-from metier.lazy import lazy_pattern
 from metier.scan.capabilities import note_computed, note_python_call
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, reputation_of
 from metier.scan.data.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import words
 from metier.scan.readers.python import PythonModule, read_module
-from metier.scan.readers.python_flow import FETCHES, SENDS, SHELLS, address_of, note_step, sends_to
+from metier.scan.readers.python_flow import SHELLS, address_of, note_step, roles_of, sends_to
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
 
@@ -36,19 +36,19 @@ _EXECUTES = frozenset(
         "types.FunctionType",
     )
 )
-_DECODES = lazy_pattern(
+_DECODES = text_pattern(
     r"b64decode|b32decode|b85decode|a85decode|unhexlify|fromhex|decompress|marshal\.loads|codecs\.decode|decodebytes|rot13"
     r"|pickle\.loads|dill\.loads"
 )
-_WRITES = lazy_pattern(r"w|a|x|\+")
+_WRITES = text_pattern(r"w|a|x|\+")
 _HIDDEN_NAMES = words(
     "os subprocess socket base64 urllib urllib.request requests ctypes marshal zlib exec eval system popen urlopen b64decode "
     "check_output Popen __import__ compile"
 )
-_CONNECTS = lazy_pattern(r"\.(?:connect|connect_ex|create_connection|open_connection|HTTPS?Connection|SMTP|SMTP_SSL|FTP)$")
+_CONNECTS = text_pattern(r"\.(?:connect|connect_ex|create_connection|open_connection|HTTPS?Connection|SMTP|SMTP_SSL|FTP)$")
 _LISTS = words("walk rglob glob iglob iterdir listdir scandir")
-_WALLET = lazy_pattern(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
-_SPIES = lazy_pattern(
+_WALLET = text_pattern(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
+_SPIES = text_pattern(
     r"pynput\.keyboard\.Listener|keyboard\.(?:on_press|hook|record)|pyperclip\.paste|ImageGrab\.grab|mss\.mss"
     r"|sounddevice\.rec|cv2\.VideoCapture"
 )
@@ -73,7 +73,7 @@ def judge_python(text: SkillText, collector: FindingCollector, inner: Callable[[
 
 
 def _call(node: ast.Call, module: PythonModule) -> None:
-    name = module.dotted(node.func)
+    name = module.name_of(node)
     if name in SHELLS or name.endswith((".create_subprocess_shell", ".exec_command")):
         _starts(node, module)
     elif name in _EXECUTES:
@@ -125,13 +125,13 @@ def _call(node: ast.Call, module: PythonModule) -> None:
 def _is_pieced(node: ast.Call, module: PythonModule) -> bool:
     """Returns True if a name of the standard library is built from pieces: `__import__("o" + "s")`."""
     spelled = node.args[-1] if node.args else None
-    if module.dotted(node.func) == "getattr":
+    if module.name_of(node) == "getattr":
         spelled = node.args[1] if len(node.args) > 1 else None
     return isinstance(spelled, (ast.BinOp, ast.Call)) and module.string(spelled) in _HIDDEN_NAMES
 
 
 def _recording_confidence(name: str, module: PythonModule) -> Confidence:
-    sends = any(SENDS.match(module.dotted(one.func)) for one in module.calls)
+    sends = any(roles_of(name).sends for name in module.called.values())
     if "Listener" not in name and "keyboard" not in name:
         # A single recording is ordinary; an endless one that is sent away is spying.
         return Confidence.HIGH if sends and _has_endless_loop(module) else Confidence.LOW
@@ -145,7 +145,7 @@ def _has_endless_loop(module: PythonModule) -> bool:
 
 
 def _is_environment(node: ast.AST, module: PythonModule) -> bool:
-    if isinstance(node, ast.Call) and module.dotted(node.func) == "dict" and node.args:
+    if isinstance(node, ast.Call) and module.name_of(node) == "dict" and node.args:
         node = node.args[0]
     return module.dotted(node) == "os.environ"
 
@@ -155,7 +155,7 @@ def _starts(node: ast.Call, module: PythonModule) -> None:
         node.args[0] if node.args else next((one.value for one in node.keywords if one.arg in ("args", "cmd")), None)
     )
     if not command:
-        if node.args and FETCHES.match(_first_call(node.args[0], module)):
+        if node.args and any(roles_of(name).fetches for name in _calls_in(node.args[0], module)):
             module.flag("SK505", "runs code from the network", node)
         note_computed("processes", module.text, module.collector)
         return
@@ -170,23 +170,14 @@ def _starts(node: ast.Call, module: PythonModule) -> None:
     module.inner(module.text.within(kind, command.replace("{}", "$VALUE"), line=line))
 
 
-def _first_call(node: ast.AST, module: PythonModule) -> str:
-    for inner in module.within(node):
-        if isinstance(inner, ast.Call):
-            name = module.dotted(inner.func)
-            if FETCHES.match(name):
-                return name
-    return ""
-
-
 def _executes(node: ast.Call, name: str, module: PythonModule) -> None:
     if not node.args or name in ("importlib.import_module", "runpy.run_path"):
         return
     argument = node.args[0]
     spelled = module.string(argument)
-    calls = [module.dotted(inner.func) for inner in module.within(argument) if isinstance(inner, ast.Call)]
+    calls = _calls_in(argument, module)
     origin = _origins(argument, module)
-    if any(FETCHES.match(one) for one in (*calls, *origin)):
+    if any(roles_of(one).fetches for one in (*calls, *origin)):
         module.flag("SK505", f"{name} runs what the network answers", node)
     elif "chr" in calls or any(_DECODES.search(one) for one in (*calls, *origin)):
         module.flag("SK701", f"{name} runs decoded data", node)
@@ -198,10 +189,15 @@ def _executes(node: ast.Call, name: str, module: PythonModule) -> None:
         module.flag("SK706", f"{name} runs text built by the script", node)
 
 
+def _calls_in(node: ast.AST, module: PythonModule) -> list[str]:
+    """Returns the names of the calls in a node."""
+    return [module.name_of(inner) for inner in module.within(node) if isinstance(inner, ast.Call)]
+
+
 def _origins(node: ast.AST, module: PythonModule) -> list[str]:
     """Returns the calls whose results the names of a node were assigned."""
-    names = sorted({one.id for one in module.within(node) if isinstance(one, ast.Name)})
-    return [call for name in names for call in module.origins.get(name, "").split()]
+    names = {one.id for one in module.within(node) if isinstance(one, ast.Name)}
+    return [call for name in sorted(names) for call in module.origins(name)]
 
 
 def _opens(node: ast.Call, name: str, module: PythonModule) -> None:
@@ -242,8 +238,8 @@ def _deletes(node: ast.Call, module: PythonModule) -> None:
         module.flag("SK533", "deletes the shell history", node)
 
 
-_PAUSES = lazy_pattern(r"sleep|wait|recv|accept|input|poll|select|serve|exit|join")
-_LOADS = lazy_pattern(
+_PAUSES = text_pattern(r"sleep|wait|recv|accept|input|poll|select|serve|exit|join")
+_LOADS = text_pattern(
     r"urlopen|(?:requests|httpx|session)\.\w+$|Popen|os\.fork|\bProcess$|Thread$|os\.system|\.connect$|\.sendall?$"
 )
 
@@ -255,12 +251,10 @@ def _loop(node: ast.While, module: PythonModule) -> None:
         isinstance(one, (ast.Break, ast.Return, ast.Raise, ast.Await, ast.Yield)) for one in module.within(node)
     ):
         return
-    calls = [module.dotted(one.func) for one in module.within(node) if isinstance(one, ast.Call)]
+    calls = _calls_in(node, module)
     if any(map(_PAUSES.search, calls)) or not any(map(_LOADS.search, calls)):
         return
-    starts = any(
-        one.endswith(("Popen", "fork", "Process", "Thread")) for one in map(module.dotted, (call.func for call in module.calls))
-    )
+    starts = any(one.endswith(("Popen", "fork", "Process", "Thread")) for one in module.called.values())
     confidence = Confidence.HIGH if starts else Confidence.MEDIUM
     module.flag("SK541", "sends requests or starts processes in an endless loop without a pause", node, confidence)
 
@@ -276,7 +270,7 @@ def _flag_upload(node: ast.Call, name: str, module: PythonModule) -> None:
     if kind not in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED) or purpose.mentions((url.label,)):
         return
     is_file = any(one.arg == "files" for one in node.keywords) or any(
-        isinstance(inner, ast.Call) and module.dotted(inner.func).endswith(("open", ".read", ".read_bytes", ".read_text"))
+        isinstance(inner, ast.Call) and module.name_of(inner).endswith(("open", ".read", ".read_bytes", ".read_text"))
         for one in body
         for inner in module.within(one)
     )
@@ -292,7 +286,8 @@ def _capability(node: ast.Call, name: str, module: PythonModule) -> None:
         variable = module.string(node.args[0])
         if SECRET_NAME.search(variable):
             module.collector.add_capability("secrets", variable)
-    if FETCHES.match(name) or SENDS.match(name) or _CONNECTS.search(name):
+    roles = roles_of(name)
+    if roles.fetches or roles.sends or _CONNECTS.search(name):
         note_python_call(node, module)
 
 
@@ -308,7 +303,7 @@ def _flag_wipe(module: PythonModule) -> None:
 
 def _is_home(node: ast.AST, module: PythonModule) -> bool:
     for inner in module.within(node):
-        if isinstance(inner, ast.Call) and module.dotted(inner.func).rpartition(".")[2] in _LISTS:
+        if isinstance(inner, ast.Call) and module.name_of(inner).rpartition(".")[2] in _LISTS:
             places = (inner.args[0] if inner.args else None, getattr(inner.func, "value", None))
             if any(module.string(place).removesuffix("/*").removesuffix("/**") in ("~", "/") for place in places):
                 return True
@@ -316,7 +311,7 @@ def _is_home(node: ast.AST, module: PythonModule) -> bool:
 
 
 def _destroys(node: ast.Call, module: PythonModule) -> bool:
-    name = module.dotted(node.func)
+    name = module.name_of(node)
     if name in ("shutil.rmtree", "os.remove", "os.unlink") or name.endswith(".unlink"):
         return True
     return name == "open" and len(node.args) > 1 and module.string(node.args[1]) in ("wb", "w")

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import Url, foreign_urls, is_unknown_host
+from metier.scan.expressions import text_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 
 __all__ = ["judge_remote_instructions"]
 
-_FETCHES = lazy_pattern(
+_FETCHES = text_pattern(
     r"(?<!\w)(?:fetch|read|get|download|load|open|visit|retrieve|pull|check|curl|request|poll|consult|query|call|post"
     r"|refresh|ask|look up|go to|wget)(?:es|s|ing)?\b"
 )
-_OBEYS = lazy_pattern(
+_OBEYS = text_pattern(
     r"(?<!\w)(?:follow|execute|obey|run|perform|carry out|apply|do|adopt|act on|comply with|implement|work through|complete"
     r"|use)(?:s|ing)?(?: (?:all|any|the|its|every|whatever|exactly|only|these|those|each|of|new|current|further|latest|same"
     r"|in order))* (?:(?:steps?|instructions?|commands?|directions|directives|orders|tasks?|rules|profile|plan|playbook"
@@ -29,7 +29,7 @@ _OBEYS = lazy_pattern(
     r"|what(?:ever)? (?:it|they|the \w+|you (?:get|find)|`?\w+`?|comes back) ?(?:says?|tells?|asks?|contains?|wants?"
     r"|returns?|orders?|[.,;`]))"
 )
-_AGAIN = lazy_pattern(
+_AGAIN = text_pattern(
     r"(?<!\w)(?:every (?:\w+ )?(?:minutes?|hours?|days?|times?|sessions?|requests?|runs?|uses?|conversations?|weeks?|turns?"
     r"|morning|message|prompt|task)|each (?:time|session|request|run|use|day|conversation|task|turn)|on (?:activation"
     r"|start-?up|load\b|every|each)|periodically|heartbeat|hourly|daily|once (?:a|an|per) (?:minute|hour|day|session)"
@@ -37,23 +37,23 @@ _AGAIN = lazy_pattern(
     r"|you (?:answer|start|do|begin)))"
 )
 """Read again and again."""
-_ABOVE = lazy_pattern(
+_ABOVE = text_pattern(
     r"(?<!\w)(?:takes? (?:precedence|priority)|overrid\w+|overrul\w+|supersed\w+|replaces? (?:this|these|the|any|what)"
     r"|whatever|in place of|exactly|to the letter|without (?:question|asking|confirm\w*|review\w*)|is right|no matter"
     r"|newer than (?:this|these)|higher priority|skip asking|no human|adopt)\b"
 )
 """Stands above the skill and its user."""
-_COMMANDS = lazy_pattern(r"(?<!\w)(?:shell commands?|commands?|execute|scripts?|terminal|bash|code blocks?)\b")
+_COMMANDS = text_pattern(r"(?<!\w)(?:shell commands?|commands?|execute|scripts?|terminal|bash|code blocks?)\b")
 """Holds commands."""
-_UNSEEN = lazy_pattern(
+_UNSEEN = text_pattern(
     r"(?:do not|don't|never) (?:paste|show|mention|tell|reveal|display|print|summari[sz]e|quote|share|discuss|disclose)"
     r"|proprietary|(?<!\w)silent(?:ly)?\b"
 )
 """Must stay unseen."""
-_STAYS = lazy_pattern(r"(?:heartbeat|memory|soul|agents|claude|gemini|identity)\.md|crontab|cron job")
+_STAYS = text_pattern(r"(?:heartbeat|memory|soul|agents|claude|gemini|identity)\.md|crontab|cron job")
 """Is stored for later sessions."""
 _SIGNS = (_AGAIN, _ABOVE, _COMMANDS, _UNSEEN, _STAYS)
-_FOR_AGENTS = lazy_pattern(
+_FOR_AGENTS = text_pattern(
     r"\.(?:txt|md)$|/(?:latest|current|next|jobs?|plan|instructions?|prompts?|tasks?|init|directives?|commands?|playbook"
     r"|rules|agent|heartbeat|route|config|bootstrap|policy|orders)s?(?:/|$|\?)"
 )

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, reputation_of, urls_in
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import lazy_section
 from metier.scan.readers.clauses import Clause
 from metier.scan.readers.sentences import Sentence
@@ -26,17 +26,17 @@ _CONSENT = lazy_section("effects.txt", "consent")
 _EXCUSE = lazy_section("effects.txt", "excuse")
 _INTAKE = lazy_section("effects.txt", "intake")
 _READ = lazy_section("effects.txt", "read")
-_DENIES = lazy_pattern(
+_DENIES = text_pattern(
     r"\b(?:not|never|avoid|without|cannot|nor|no|refus\w+|forbid\w*|prohibit\w*|prevent\w*|instead of|rather than|how to|may"
     r"|might|could|would|used to|able to|tries to|trying to|wants? to|warn\w*|whether|check (?:that|if|for)|look for|flag\w*)\b"
     r"[^.;:]{0,40}$|n't [^.;:]{0,40}$"
 )
-_MAIL = lazy_pattern(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
-_SAMPLE = lazy_pattern(
+_MAIL = text_pattern(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
+_SAMPLE = text_pattern(
     r"(?:^|[.-])(?:example|company|domain|yourdomain|acme|test|email|mail|corp|org|foo|bar|host|site)\.|^(?:your|my)"
 )
-_GIT = lazy_pattern(r"(?:git@|ssh://(?:git@)?)(?P<host>[\w-]{2,60}(?:\.[\w-]{2,24}){1,3})[:/]")
-_BARE = lazy_pattern(
+_GIT = text_pattern(r"(?:git@|ssh://(?:git@)?)(?P<host>[\w-]{2,60}(?:\.[\w-]{2,24}){1,3})[:/]")
+_BARE = text_pattern(
     r"(?<![\w@./-])(?!(?:asp|ado|vb|ml|mail|notes|safari|terminal|photos|calendar|music|messages|reminders)\.(?:app|net)\b)"
     r"(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,40}){0,2}\.(?:com|net|io|org|app|dev|cloud|tools|co|run|click|xyz"
     r"|site|online|top|info|ru|cn|biz|link))(?=[/:\s`),;]|\.?$)"

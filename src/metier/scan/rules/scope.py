@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
+from metier.scan.expressions import text_pattern
 from metier.scan.purpose import mentions_network
 from metier.scan.scale import Confidence
 from metier.scan.subject import ScanSubject
@@ -15,7 +15,7 @@ from metier.spec import SKILL_FILE
 
 __all__ = ["judge_scope"]
 
-_ALWAYS = lazy_pattern(
+_ALWAYS = text_pattern(
     r"(?:always|must always|you must) (?:use|activate|invoke|load|select|choose|run|prefer|trigger"
     r"|call)(?: this)? (?:this )?(?:skill|tool)?[^.]{0,40}(?:first|before (?:any|all|every)|for (?:every|all|any) (?:request"
     r"|task|question|message|query|prompt|conversation)|no matter|regardless|instead of (?:any|all) other|whatever)"
@@ -25,7 +25,7 @@ _ALWAYS = lazy_pattern(
     r"|involving|related|to|where|with|for|in|on|of|regarding))|do not use (?:any )?other skills|highest[- ]priority skill"
     r"|priority over (?:all |any )?other (?:skills|tools)"
 )
-_COMMAND = lazy_pattern(r"(?m)(?:^|[\s(])!`([^`\n]{3,400})`")
+_COMMAND = text_pattern(r"(?m)(?:^|[\s(])!`([^`\n]{3,400})`")
 
 
 def judge_scope(subject: ScanSubject, collector: FindingCollector, run: Callable[[SkillText], None]) -> None:

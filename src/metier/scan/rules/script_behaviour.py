@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import secret_kinds
+from metier.scan.expressions import text_pattern
 from metier.scan.scale import Confidence, ScanReach
 from metier.scan.text import SkillText, TextKind
 from metier.values import replace
@@ -23,11 +23,11 @@ from .exfiltration_code import judge_changed_settings, judge_exfiltration
 
 __all__ = ["is_script", "judge_embedded_downloads", "judge_script"]
 
-_CODE = lazy_pattern(
+_CODE = text_pattern(
     r"\.(?:rb|go|php|pl|rs|java|cs|lua|swift|kt|scala|applescript|scpt|vbs|r|jl|dart|c|cpp|ex|exs|nim|groovy|gs|html?|hta|wsf|mk"
     r"|ya?ml|toml|json)$"
 )
-_SENDS = lazy_pattern(
+_SENDS = text_pattern(
     r"requests\.(?:post|put)|httpx\.(?:post|put)|\.request\(\s{0,8}['\"](?:post|put|patch)"
     r"|method['\"]?\s{0,4}[:=]\s{0,4}['\"`]?(?:post|put)|\bdata=|urlencode|http\.post(?:form)?\(|http\.newrequest|net::http"
     r"|httparty|faraday|axios|\bfetch\(|sendbeacon|xmlhttprequest|invoke-(?:restmethod|webrequest)|\b(?:irm|iwr)\b"
@@ -36,74 +36,73 @@ _SENDS = lazy_pattern(
     r"|file_get_contents\(\s{0,4}['\"]http|lwp::|fsockopen|tcpsocket|socket\.|smtplib|sendmail|ftplib|\b(?:nc|ncat) -"
     r"|https?\.request\("
 )
-_COMPOSED_NAME = lazy_pattern(
+_COMPOSED_NAME = text_pattern(
     r"(?:gethostbyname|getaddrinfo|resolver\.\w+|dns\.(?:lookup|resolve\w*)|resolve-dnsname|getaddress|gethostaddresses"
     r"|lookuphost|\bdig\b|\bnslookup\b)[^\n]{0,80}?(?:\{[^}\n]{1,60}\}|\$\{?\w|['\"] ?[+.] ?\w)[^\n]{0,60}"
 )
-_PACKS = lazy_pattern(
+_PACKS = text_pattern(
     r"b32encode|b64encode|hexlify|\.hex\(|tohex|tostring\(['\"]hex|\bxxd\b|\bod -|base32|base64|tobase64|unpack\(?['\"]h"
 )
-_HIDES_ERRORS = lazy_pattern(
+_HIDES_ERRORS = text_pattern(
     r"except[^\n:]{0,60}:\s{1,60}(?:pass|return|continue)\b"
     r"|catch\s{0,4}(?:\([^)\n]{0,40}\))?\s{0,4}\{\s{0,8}(?:/\*[^*]{0,40}\*/\s{0,8})?\}"
     r"|\.catch\(\s{0,4}\(?\w{0,10}\)?\s{0,4}=>\s{0,4}(?:\{\s{0,4}\}|null|undefined)|>\s{0,2}/dev/null 2>&1|&>\s{0,2}/dev/null"
     r"|rescue\b[^\n]{0,40}\n?\s{0,40}(?:nil|end)\b|on\('error', ?\(\) ?=> ?\{\}|-erroraction silentlycontinue"
 )
-_LOCAL_CLAIM = lazy_pattern(
+_LOCAL_CLAIM = text_pattern(
     r"(?:nothing|no data|data never) (?:ever )?leaves|(?:fully|entirely|completely|100 ?%|runs?"
     r"|all processing is) local(?:ly)?\b|never (?:sends?|uploads?|leaves)[^.\n]{0,40}(?:anywhere|machine|data|computer)"
     r"|no (?:network|internet) (?:access|connection|calls?|needed|required)|works? offline|fully offline|stays? on (?:your"
     r"|the) (?:machine|computer|device)"
 )
-_PIPED = lazy_pattern(
+_PIPED = text_pattern(
     r"(?:\b|(?<=\\n))(?:curl|wget|iwr|irm|invoke-webrequest"
     r"|invoke-restmethod)\b[^\n|;&]{0,200}?(?P<url>https?://[^\s|\"'\\)]{4,200}+)[^\n|;]{0,80}?"
     r"\|\s{0,4}(?:sudo )?(?:/(?:usr/)?bin/)?(?:(?:ba|z|da|k)?sh|python3?|node|perl|ruby|iex|invoke-expression)\b",
     re.IGNORECASE,
 )
-_SUBSTITUTED = lazy_pattern(
+_SUBSTITUTED = text_pattern(
     r"(?:\b|(?<=\\n))(?:eval|(?:ba|z)?sh -c|source|python3? -c)[ \t]{1,4}[\\\"']{0,4}(?:\$\(|<\(|`)[ \t]{0,4}(?:curl"
     r"|wget)\b[^\n)`]{0,160}?(?P<url>https?://[^\s|\"'\\)`]{4,200})",
     re.IGNORECASE,
 )
-_DISABLES_PERMISSIONS = lazy_pattern(
+_DISABLES_PERMISSIONS = text_pattern(
     r"bypasspermissions|skipdangerousmodepermissionprompt|dangerouslyskippermissions"
     r"|chat\.tools\.(?:global\.)?autoapprove['\"]?\]?\s{0,4}[=:]\s{0,4}true"
     r"|approval_policy['\"]?\]?\s{0,4}[=:]\s{0,4}['\"]never"
 )
-_AGENT_FILE = lazy_pattern(
+_AGENT_FILE = text_pattern(
     r"\b(?:soul|memory|identity|claude|agents|gemini|skill)\.md\b|\.cursorrules|\.claude/settings|copilot-instructions"
     r"|claude_desktop_config|mcp_settings|\.mcp\.json|/mcp\.json"
 )
-_WRITES = lazy_pattern(
+_WRITES = text_pattern(
     r"write_text|writefile|write_bytes|appendfile|open\([^)\n]{1,80}['\"][wa]b?['\"]|\.write\(|>> ?[\"$~/.\w]"
     r"|file_put_contents|out-file|add-content|set-content"
 )
-_FETCHES = lazy_pattern(
+_FETCHES = text_pattern(
     r"\bfetch\(|https?\.get\(|axios|\bgot\(|urlopen|requests\.get|httpx\.get|net::http\.get|open-uri|http\.get\("
     r"|file_get_contents"
 )
-_MAKES_CODE = lazy_pattern(
+_MAKES_CODE = text_pattern(
     r"new function\(|\bnew f\(|\(0, ?eval\)\(|\beval\(|function:|vm\.run|import\(['\"`]data:|instance_eval|class_eval"
     r"|create_function|\bassert\(\$"
 )
-_BARE_HOST = lazy_pattern(
-    r"(?:\bhost(?:name)?['\"]?\s{0,4}[:=]{1,2}\s{0,4}|(?:Connection|connect|Dial|SMTP|FTP"
-    r"|Client)\(\s{0,4}\(?(?:['\"]tcp['\"],\s{0,4})?|socket\.new\()['\"]([\w-]{1,60}(?:\.[\w-]{1,60}){1,4})\b",
-    re.IGNORECASE,
+_BARE_HOST = text_pattern(
+    r"(?:host(?<!\whost)(?:name)?['\"]?\s{0,4}[:=]{1,2}\s{0,4}|(?:connection|connect|dial|smtp|ftp"
+    r"|client)\(\s{0,4}\(?(?:['\"]tcp['\"],\s{0,4})?|socket\.new\()['\"]([\w-]{1,60}(?:\.[\w-]{1,60}){1,4})\b"
 )
-_CONNECTS = lazy_pattern(
+_CONNECTS = text_pattern(
     r"net\.dial(?:timeout)?\( ?['\"]tcp|tcpstream::connect|tcpsocket\.(?:new|open)|new (?:java\.net\.)?socket\("
     r"|\.tcp\(\)|/inet/tcp/0/|tcpclient\("
 )
-_STARTS_SHELL = lazy_pattern(
+_STARTS_SHELL = text_pattern(
     r"exec\.command\( ?['\"](?:/bin/)?(?:ba|z)?sh|exec\.command\( ?['\"](?:cmd|powershell)"
     r"|command::new\( ?['\"](?:/bin/)?(?:ba|z)?sh|io\.popen\("
     r"|processbuilder\(|getruntime\(\)\.exec|process\.start\(|\|& ?getline|\biex\b|invoke-expression"
 )
-_WRITES_CLIPBOARD = lazy_pattern(r"pyperclip\.copy\(|pbcopy|set-clipboard|xclip|wl-copy|clipboard\.write|clipboardy\.write")
-_WALLETS = lazy_pattern(r"0x\[a-fA-F0-9\]\{40|0x\[0-9a-fA-F\]\{40|bc1\[|\[13\]\[a-km-z|\[1-9A-HJ-NP-Za-km-z\]\{3")
-_READ = lazy_pattern(r"//(?:www\.|docs?\.|developers?\.|help\.|wiki\.)|\.(?:html?|md|pdf)(?:$|#)|/docs?/|/wiki/")
+_WRITES_CLIPBOARD = text_pattern(r"pyperclip\.copy\(|pbcopy|set-clipboard|xclip|wl-copy|clipboard\.write|clipboardy\.write")
+_WALLETS = text_pattern(r"0x\[a-fA-F0-9\]\{40|0x\[0-9a-fA-F\]\{40|bc1\[|\[13\]\[a-km-z|\[1-9A-HJ-NP-Za-km-z\]\{3")
+_READ = text_pattern(r"//(?:www\.|docs?\.|developers?\.|help\.|wiki\.)|\.(?:html?|md|pdf)(?:$|#)|/docs?/|/wiki/")
 _QUOTES = ("'", '"', "`")
 _FETCHERS = ("curl", "wget", "iwr", "irm", "invoke-")
 _MOST = 200
@@ -174,7 +173,7 @@ def judge_script(text: SkillText, documented: str, collector: FindingCollector) 
 
 def _hosts(text: SkillText) -> Iterator[Url]:
     yield from urls_in(text.text)
-    for found in _BARE_HOST.finditer(text.text):
+    for found in _BARE_HOST.finditer(text.low):
         for url in urls_in(f"https://{found[1]}"):
             yield replace(url, at=found.start(1))
 

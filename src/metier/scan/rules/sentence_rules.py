@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import SentenceRule, read_sentence_rules
 from metier.scan.readers.sentences import LONGEST_SENTENCE, Sentence
 from metier.scan.text import SkillText
@@ -20,18 +20,18 @@ from metier.scan.text import SkillText
 __all__ = ["judge_sentences"]
 
 # A sentence that refers to the one before it, and says what must stay unseen or how it should look.
-_REFERS = lazy_pattern(
+_REFERS = text_pattern(
     r"[ `]{0,8}(?:do not|don't|never|nobody|no one|leave |keep |make |present |use (?:that|this)|it |this |they |a call"
     r"|there is|without |say nothing|omit |follow |obey |execute |if (?:the reply|asked)|(?:state|write|describe) it)"
 )
-_COMPLETES = lazy_pattern(
+_COMPLETES = text_pattern(
     r"\b(?:not|don't|never|without|avoid|refrain|nobody|no one|keep|leave|unnoticed|as if)\b|looks? (?:right|genuine|normal)"
     r"|as (?:an? )?(?:\w+ )?fact\b|is right\b|use that|(?:follow|obey|execute) (?:them|these|it)\b"
 )
 
 
 # The words before a deed that say that it must not, or need not, be done.
-_DENIED = lazy_pattern(
+_DENIED = text_pattern(
     r"\b(?:must not|mustn't|should not|shouldn't|cannot|can't|never"
     r"|not be able to|prevents?|blocks?|there is no)\b[^.;:,]{0,30}$"
 )

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from itertools import islice, pairwise
 
-from metier.lazy import lazy_pattern
 from metier.scan.capabilities import note_command
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import words
 from metier.scan.readers.shell import Pipeline, ShellCommand, is_too_long, pipelines, unescaped
 from metier.scan.readers.shell_flow import note_steps
@@ -22,11 +22,11 @@ from .shell_commands import judge_command, walk
 __all__ = ["judge_shell"]
 
 _DATA_OPTIONS = words("-F --form -d --data --data-binary --data-raw --data-urlencode")
-_KEY_SENT = lazy_pattern(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
-_ORDINARY_HEADER = lazy_pattern(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)
+_KEY_SENT = text_pattern(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
+_ORDINARY_HEADER = text_pattern(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)
 # The work of `ssh-copy-id` by hand: the key comes through the pipe.
-_OWN_KEY = lazy_pattern(r"(?:^|[;&] ?)cat ?>> ?\S*authorized_keys")
-_SCRIPTED = lazy_pattern(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
+_OWN_KEY = text_pattern(r"(?:^|[;&] ?)cat ?>> ?\S*authorized_keys")
+_SCRIPTED = text_pattern(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
 
 
 def judge_shell(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import is_unknown_host, urls_in
 from metier.scan.data.secrets import SECRET_COMMANDS, secret_place
+from metier.scan.expressions import text_pattern
 from metier.scan.patterns import words
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.scale import Confidence, ScanReach
@@ -18,18 +18,18 @@ from .file_writes import SEVERE_JOB, judge_writes
 
 __all__ = ["judge_command", "walk"]
 
-_HOME = lazy_pattern(
+_HOME = text_pattern(
     r"(?:/|/\*|~|~/|~/\*|\$home|\$home/|\$home/\*|\$\{home\}/?\*?|/home/?\*?|/users/?\*?|/etc/?\*?|/usr/?\*?|/var/?\*?"
     r"|/bin/?|/boot/?|/lib/?|/(?:root)/?\*?|c:\\?\*?|%userprofile%\\?\*?|~/documents/?\*?|~/desktop/?\*?|~/\.\*?)"
 )
 # Expressions of sed and awk start with a slash too.
-_PATH = lazy_pattern(r"(?:~|\$HOME)?/[\w./*@%+:=~-]+")
+_PATH = text_pattern(r"(?:~|\$HOME)?/[\w./*@%+:=~-]+")
 _READERS = words(
     "cat less more head tail base64 xxd od strings grep cp mv tar zip gzip scp rsync curl wget sed awk jq openssl dd tee"
     " python python3 sqlite3 cut sort nc ncat find ls gpg age 7z"
 )
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - words, no files
-_SHELLS = lazy_pattern(r"^(?:u\+s|\+s|4[0-7]{3}|6[0-7]{3}|g\+s)$")
+_SHELLS = text_pattern(r"^(?:u\+s|\+s|4[0-7]{3}|6[0-7]{3}|g\+s)$")
 _SECRET_STORES = words(
     "gh heroku vercel flyctl fly wrangler netlify railway aws gcloud az op vault doppler pass kubectl docker npx supabase"
 )
