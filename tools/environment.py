@@ -22,6 +22,7 @@ SYSTEM_PACKAGES = {
     "git": "git", "less": "less", "bwrap": "bubblewrap", "setpriv": "util-linux", "chromium": "chromium", "tmux": "tmux",
     "zip": "zip", "podman": "podman", "runc": "runc", "rg": "ripgrep", "nginx": "nginx-light", "caddy": "caddy",
     "systemd-analyze": "systemd", "docker-registry": "docker-registry", "ruby": "ruby",
+    "debootstrap": "debootstrap",
 }  # fmt: skip
 
 

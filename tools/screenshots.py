@@ -30,6 +30,7 @@ from metier.registry import (
     PublishRequest,
     Registry,
     ServerOptions,
+    Site,
     create_app,
     open_registry,
 )
@@ -75,7 +76,11 @@ def _evals(browser: Browser, folder: str) -> None:
 def _registry(browser: Browser, folder: str) -> None:
     oidc = OidcOptions(issuer="https://id.example.com", client_id="metier", roles={"*": ("read",)})
     options = ServerOptions(
-        db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}", oidc=oidc
+        db=f"sqlite://{folder}/registry.sqlite",
+        blobs=f"file://{folder}/blobs",
+        url=f"http://127.0.0.1:{PORT}",
+        oidc=oidc,
+        site=Site(name="Skills of Example"),
     )
     # Its own thread: Playwright runs an event loop in this one.
     with ThreadPoolExecutor() as threads:

@@ -51,19 +51,28 @@ def test_the_service_is_hardened() -> None:
 def test_the_administrators_command_has_the_settings_of_the_service(tmp_path: Path) -> None:
     settings = tmp_path / "registry.env"
     settings.write_text(
-        "# of the service\nMETIER_REGISTRY_NAME=Skills of Example\n\nMETIER_DB=postgresql://metier:a$b@db/metier\n"
+        '# of the service\n; too\nMETIER_REGISTRY_NAME="Skills of Example"\n\nMETIER_DB=postgresql://metier:a$b@db/metier\n'
     )
     program = tmp_path / "metier"
-    program.write_text('#!/bin/sh\necho "$METIER_REGISTRY_NAME|$METIER_DB|$METIER_HOME|$*"\n')
+    program.write_text('#!/bin/sh\necho "$METIER_REGISTRY_NAME|$METIER_DB|$METIER_HOME|$*"\npwd\n')
     program.chmod(0o755)
+    home, closed = tmp_path / "home", tmp_path / "closed"
+    home.mkdir()
+    closed.mkdir()
     script = (DEPLOY / "systemd/metier-admin").read_text()
+    # `env` stands for `runuser`; the user of the service may not enter the folder `closed`.
+    (tmp_path / "enter").write_text(f'#!/bin/sh\n[ "$1" != test ] || [ "$PWD" != {closed} ] || exit 1\nexec env "$@"\n')
+    (tmp_path / "enter").chmod(0o755)
     for old, new in {
-        "/etc/metier/registry.env": str(settings), "/opt/metier/bin/metier": str(program), "runuser -u metier --": "env",
+        "/etc/metier/registry.env": str(settings), "/opt/metier/bin/metier": str(program),
+        "runuser -u metier --": str(tmp_path / "enter"), "/var/lib/metier": str(home),
     }.items():  # fmt: skip
         assert old in script
         script = script.replace(old, new)
-    done = subprocess.run(["sh", "-c", script, "metier-admin", "registry", "stats"], capture_output=True, text=True, check=True)
-    assert done.stdout == "Skills of Example|postgresql://metier:a$b@db/metier|/var/lib/metier|registry stats\n"
+    for here, folder in ((tmp_path, tmp_path), (closed, home)):
+        words = ["sh", "-c", script, "metier-admin", "registry", "stats"]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=here)
+        assert done.stdout == f"Skills of Example|postgresql://metier:a$b@db/metier|{home}|registry stats\n{folder}\n"
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)

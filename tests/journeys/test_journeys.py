@@ -1,8 +1,12 @@
-"""Whole journeys, from an empty home to the end, as a person types them. Each is a page in this folder."""
+"""Whole journeys, from an empty home to the end, as a person types them. Each is a page in this folder.
+
+`python3 tools/test.py tests/journeys -k NAME -rP` prints what the terminal shows.
+"""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,8 +29,10 @@ def test_the_journey_goes_as_written(page: Path, terminal: ShellTerminal) -> Non
     if page.stem == "oci" and not shutil.which("docker-registry"):
         pytest.skip("docker-registry is not installed")
     run_journey(page, terminal)
+    sys.stdout.write(terminal.transcript)
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_tutorial_goes_as_written(page: Path, terminal: ShellTerminal) -> None:
     run_journey(page, terminal)
+    sys.stdout.write(terminal.transcript)

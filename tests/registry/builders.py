@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from builders import skill_text
 from metier.archive import ArchiveFormat, pack
-from metier.registry import ServerOptions, create_app
+from metier.registry import ServerOptions, WorkLimits, create_app
 from metier.registry.domain.admission import ReleaseScan
 from metier.registry.domain.records import ScanStatus
 from metier.registry.server.app import RegistryApp
@@ -140,6 +140,8 @@ def site(
     folder: Path, *, clock: Clock | None = None, scanner: Any = None, db: str = "", blobs: str = "", **options: Any
 ) -> Iterator[Site]:
     clock = clock or Clock()
+    # A busy machine renders a page later; no test depends on it.
+    options.setdefault("work", WorkLimits(page_wait_seconds=120.0))
     chosen = ServerOptions(db=db or f"sqlite://{folder}/registry.sqlite", blobs=blobs or f"file://{folder}/blobs", **options)
     app = create_app(chosen, scanner=scanner, clock=clock, workers=WORKERS)
     with TestClient(app, base_url="http://registry.test") as client:

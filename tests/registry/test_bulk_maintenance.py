@@ -10,8 +10,15 @@ from typing import Any
 import pytest
 
 from metier.bulk import LocalMap, ResultJournal
-from metier.registry import ChangedVerdict, RegistryLocation, ReleaseScan, ScanStatus, reindex_packages, rescan_releases
-from metier.registry.domain.rescans import Rescan
+from metier.registry import (
+    ChangedVerdict,
+    RegistryLocation,
+    ReleaseScan,
+    Rescan,
+    ScanStatus,
+    reindex_packages,
+    rescan_releases,
+)
 from metier.spec import Files, Problem, Severity
 from registry.builders import site
 
@@ -34,8 +41,10 @@ class Here:
     """A map that works in this process, and counts."""
 
     done = 0
+    most = 0
 
     def run(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        self.most = max(self.most, len(items))
         for number, item in enumerate(items):
             self.done += 1
             yield number, function(item)
@@ -92,6 +101,15 @@ def test_an_archive_that_cannot_be_read_does_not_hide_the_others(location: Regis
     assert (done.counts, [name for name, _ in done.failed]) == ({"pass": 1, "block": 1}, ["csv@1.0.0"])
     indexed = asyncio.run(reindex_packages(location, on=Here()))
     assert (indexed.indexed, [name for name, _ in indexed.failed]) == (1, ["csv@1.0.0"])
+
+
+def test_large_archives_are_read_a_few_at_a_time(location: RegistryLocation) -> None:
+    together, apart = Here(), Here()
+    assert rescan(location, on=together, dry_run=True) == rescan(location, on=apart, dry_run=True, part_bytes=1)
+    assert (together.most, apart.most, apart.done) == (3, 1, 3)
+    few = Here()
+    assert asyncio.run(reindex_packages(location, on=few, part_bytes=1)).indexed == 2
+    assert few.most == 1
 
 
 def test_an_interrupted_rescan_is_resumed(location: RegistryLocation, tmp_path: Path) -> None:

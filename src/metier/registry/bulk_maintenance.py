@@ -1,13 +1,13 @@
 """Maintenance of every release: scanned again with the rules of today, or indexed again for the search.
 
 The work on each archive goes through `metier.bulk`, to processes of this machine or a Ray cluster. A part of the releases is
-read, done and written at a time, so that a registry of any size fits into memory.
+read, done and written at a time, so that a registry of any size fits into memory, and so do large archives.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
 from metier.archive import unpack
@@ -29,6 +29,7 @@ __all__ = ["ChangedVerdict", "ReindexResult", "RescanResult", "reindex_packages"
 T = TypeVar("T")
 _Item = tuple[str, str, bytes]
 _PART = 200
+_PART_BYTES = 64 * 1024 * 1024
 _LONGEST_FILE = 1024 * 1024
 
 
@@ -57,13 +58,15 @@ class ReindexResult:
 
 async def rescan_releases(
     location: RegistryLocation, *, on: BulkMap, scanner: str = "", journal: ResultJournal | None = None,
-    dry_run: bool = False, advance: Callable[[int], object] = lambda _: None,
+    dry_run: bool = False, advance: Callable[[int], object] = lambda _: None, part_bytes: int = _PART_BYTES,
 ) -> RescanResult:  # fmt: skip
     """Scans every release again. A release whose verdict becomes block is quarantined; equal results change nothing."""
     counts: dict[str, int] = {}
     changed, failed = [], []
     async with location.open() as (store, blobs):
-        every = _map_releases(store, blobs, _rescan, lambda package, _: (scanner, package.name), on, journal, advance)
+        every = _map_releases(
+            store, blobs, _rescan, lambda package, _: (scanner, package.name), on, journal, advance, part_bytes
+        )
         async for package, release, result in every:
             name = f"{package.name}@{release.version}"
             if isinstance(result, ItemFailure):
@@ -82,12 +85,13 @@ async def rescan_releases(
 
 
 async def reindex_packages(
-    location: RegistryLocation, *, on: BulkMap, advance: Callable[[int], object] = lambda _: None
-) -> ReindexResult:
+    location: RegistryLocation, *, on: BulkMap, advance: Callable[[int], object] = lambda _: None,
+    part_bytes: int = _PART_BYTES,
+) -> ReindexResult:  # fmt: skip
     """Writes the search index of every package again, from its current release."""
     indexed, failed = 0, []
     async with location.open() as (store, blobs):
-        every = _map_releases(store, blobs, _body, _current, on, None, advance)
+        every = _map_releases(store, blobs, _body, _current, on, None, advance, part_bytes)
         async for package, release, body in every:
             if isinstance(body, ItemFailure):
                 failed.append((f"{package.name}@{release.version}", body.reason))
@@ -100,28 +104,38 @@ async def reindex_packages(
 async def _map_releases(
     store: RegistryStore, blobs: BlobStore, function: Callable[[_Item], T],
     choose: Callable[[Package, Release], tuple[str, str] | None], on: BulkMap, journal: ResultJournal | None,
-    advance: Callable[[int], object],
+    advance: Callable[[int], object], part_bytes: int,
 ) -> AsyncIterator[tuple[Package, Release, T | ItemFailure]]:  # fmt: skip
     """Yields the result for each release that `choose` gives the first two parts of an item."""
     after = 0
     while page := await store.release_page(after=after, limit=_PART):
         after = page[-1][1].id
         chosen = [(package, release, head) for package, release in page if (head := choose(package, release)) is not None]
-        items: list[_Item] = []
-        places: list[int] = []
-        results: list[T | ItemFailure] = [ItemFailure("")] * len(chosen)
-        for place, (_, release, head) in enumerate(chosen):
-            try:
-                items.append((*head, await blobs.get(release.archive)))
-                places.append(place)
-            except MetierError as error:
-                results[place] = ItemFailure(f"its archive cannot be read: {error}")
-        done = await asyncio.to_thread(map_items, function, items, on=on, journal=journal)
-        for place, result in zip(places, done, strict=True):
-            results[place] = result
-        for (package, release, _), result in zip(chosen, results, strict=True):
-            yield package, release, result
+        while chosen:
+            archives = await _read(blobs, [release for _, release, _ in chosen], part_bytes)
+            part, chosen = chosen[: len(archives)], chosen[len(archives) :]
+            items = [(*head, data) for (_, _, head), data in zip(part, archives, strict=True) if isinstance(data, bytes)]
+            done = iter(await asyncio.to_thread(map_items, function, items, on=on, journal=journal))
+            for (package, release, _), data in zip(part, archives, strict=True):
+                yield package, release, next(done) if isinstance(data, bytes) else data
         advance(len(page))
+
+
+async def _read(blobs: BlobStore, releases: Sequence[Release], most: int) -> list[bytes | ItemFailure]:
+    """Returns the archives of the first releases: one, and more up to this number of bytes."""
+    found: list[bytes | ItemFailure] = []
+    size = 0
+    for release in releases:
+        if size >= most:
+            break
+        try:
+            data = await blobs.get(release.archive)
+        except MetierError as error:
+            found.append(ItemFailure(f"its archive cannot be read: {error}"))
+        else:
+            found.append(data)
+            size += len(data)
+    return found
 
 
 def _rescan(item: _Item) -> Rescan:

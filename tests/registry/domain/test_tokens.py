@@ -69,7 +69,7 @@ def test_a_new_token_has_no_more_scopes_than_the_one_that_creates_it(here: Site,
 
 
 def test_an_unknown_scope_and_a_missing_token_are_refused(here: Site) -> None:
-    assert mint(here, here.admin, "fly").status_code == 403
+    assert mint(here, here.admin, "fly").status_code == 400
     assert here.post("/tokens", json={"holder": "acme", "scopes": ["read"]}).status_code == 401
 
 

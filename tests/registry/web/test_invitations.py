@@ -71,7 +71,18 @@ def test_only_scopes_and_days_that_exist_are_accepted(here: Site) -> None:
     for scopes, days in (("fly", "7"), ("", "7"), ("read", "0"), ("read", "91"), ("read", "x")):
         form = {"scopes": scopes, "days": days}
         answer = here.post("/admin/invite", token=here.admin, headers=OURS, data=form)
-        assert answer.status_code in (400, 403), (scopes, days)
+        assert answer.status_code == 400, (scopes, days)
+        assert 'role="alert"' in answer.text and "<h2>Invite</h2>" in answer.text
+
+
+def test_scopes_are_checkboxes_and_a_field_for_others(here: Site) -> None:
+    page = here.get("/admin", token=here.admin).text
+    assert 'type="checkbox" name="scope:read"' in page
+    form = {"scope:read": "1", "scope:yank": "1", "scopes": "publish:team", "days": "7"}
+    link = here.post("/admin/invite", token=here.admin, headers=OURS, data=form).text.partition("/invite/")[2][:43]
+    found = re.search(r"mtr_\w{49}", accept(here, f"/invite/{link}", "Ann").text)
+    assert found
+    assert here.get("/whoami", token=found[0]).json()["scopes"] == ["read", "yank", "publish:team"]
 
 
 def test_a_link_is_in_no_log_and_on_no_disk(here: Site, tmp_path: Path) -> None:

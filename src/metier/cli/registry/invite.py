@@ -32,10 +32,13 @@ def invite(app: App, *, scopes: tuple[str, ...], days: int, note: str, db: str |
 
     text = asyncio.run(make(location, scopes, days=days, note=note))
     settings = app.settings
-    url = (settings.path("registry.url") or settings.path("skills.registry") or "URL").rstrip("/").removesuffix("/skills")
+    known = settings.path("registry.url") or settings.path("skills.registry")
+    url = (known or "URL").rstrip("/").removesuffix("/skills")
     link = f"{one_line(url)}/invite/{text}"
     info = (
         f"The person who opens it can {one_line(describe_scopes(scopes))}. "
         f"It works once, for {plural(days, 'day')}; send it in private."
     )
+    if not known:
+        info += " URL stands for the address of this registry; `metier config set registry.url URL` fills it in."
     return Result(data={"link": link, "scopes": list(scopes), "days": days}, lines=lambda _: (link,), info=info)

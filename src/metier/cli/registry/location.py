@@ -13,7 +13,7 @@ import click
 from metier.app import App
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import plural
-from metier.errors import ConfigError, NotFoundError, RefusedError, UsageError
+from metier.errors import ConfigError, NotFoundError, UsageError
 from metier.extras import MissingExtraError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _roles(app: App) -> dict[str, tuple[str, ...]]:
             raise ConfigError(f"the scopes of {group!r} are not a list of texts", file="registry.oidc.roles", hint=hint)
         try:
             roles[str(group)] = check_scopes(scopes)
-        except RefusedError as error:
+        except UsageError as error:
             raise ConfigError(f"{group!r} has an {error}", file="registry.oidc.roles", hint=error.hint) from None
     return roles
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from metier.errors import RefusedError, UsageError
+from metier.errors import UsageError
 from metier.spec import is_name
 
 from .access import Caller, UnauthenticatedError
@@ -69,12 +69,12 @@ def sign_in_prefix() -> str:
 
 
 def check_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
-    """Returns the scopes, each once. Raises RefusedError for one that does not exist."""
+    """Returns the scopes, each once. Raises UsageError for one that does not exist."""
     wanted = tuple(dict.fromkeys(scopes))
     for scope in wanted:
         if not _SCOPE.fullmatch(scope):
             known = "read, read:NAMESPACE, publish:NAMESPACE, review:NAMESPACE, yank, tokens, metrics or admin"
-            raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope", hint=f"use {known}")
+            raise UsageError(f"unknown scope {scope[:80]!r}", hint=f"use {known}")
     return wanted
 
 
@@ -148,8 +148,10 @@ class Tokens:
         """Returns the text of a new token and its record. It expires no later than the caller's own token."""
         wanted = check_scopes(scopes)
         if not wanted or not is_name(holder):
-            raise RefusedError(f"a token needs a scope and a valid holder, not {holder[:80]!r}", rule="scope",
-                          hint="for example the holder acme and the scope publish:acme")  # fmt: skip
+            raise UsageError(
+                f"a token needs a scope and a valid holder, not {holder[:80]!r}",
+                hint="for example the holder acme and the scope publish:acme",
+            )
         caller.require(caller.manages_tokens, "create tokens", scope="tokens")
         own = holder == caller.name and all(covers(caller, scope) for scope in wanted)
         caller.require(caller.is_admin or own, "create a token for another holder or with more scopes", scope="admin")

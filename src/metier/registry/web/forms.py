@@ -25,8 +25,8 @@ from .sign_in import logout_page, start_session
 from .templates import local_path, redirect, render_page, with_status
 
 __all__ = [
-    "account", "admin", "create_token", "decide_device", "device_form", "log_in", "log_out", "login_form", "publish",
-    "publish_form", "quarantine", "release_quarantined", "report", "resolve_report", "revoke_token", "set_user",
+    "account", "admin", "chosen_scopes", "create_token", "decide_device", "device_form", "log_in", "log_out", "login_form",
+    "publish", "publish_form", "quarantine", "release_quarantined", "report", "resolve_report", "revoke_token", "set_user",
     "unyank", "yank",
 ]  # fmt: skip
 
@@ -167,7 +167,7 @@ async def create_token(request: RegistryRequest) -> HttpResponse:
         text, _ = await request.registry.tokens.create(
             request.caller,
             holder=form.get("holder", ""),
-            scopes=_chosen_scopes(form),
+            scopes=chosen_scopes(form),
             note=form.get("note", ""),
             expires=request.registry.tokens.expiry(int(days or 0), now=now),
             now=now,
@@ -202,7 +202,7 @@ async def decide_device(request: RegistryRequest) -> ASGIApp:
     logins, now, code = request.registry.device_logins, request.registry.clock(), form.get("user_code", "")
     try:
         if form.get("action", "") == "approve":
-            await logins.approve(request.caller, code, _chosen_scopes(form), now=now)
+            await logins.approve(request.caller, code, chosen_scopes(form), now=now)
             return await device_form(
                 request, done="Approved. The device fetches its token in a few seconds; you may close this page."
             )
@@ -216,7 +216,8 @@ def _offered_scopes(request: RegistryRequest) -> tuple[str, ...]:
     return (_ADMIN_SCOPES if request.caller.is_admin else request.caller.scopes)[:_MOST_OFFERED]
 
 
-def _chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:
+def chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the scopes of the boxes that are checked, and those of the text field."""
     boxes = (name.removeprefix(_SCOPE_FIELD) for name in form if name.startswith(_SCOPE_FIELD))
     return (*boxes, *form.get("scopes", "").replace(",", " ").split())
 
@@ -229,7 +230,7 @@ async def revoke_token(request: RegistryRequest) -> ASGIApp:
     return redirect("/account")
 
 
-async def admin(request: RegistryRequest, *, invitation: str = "") -> HttpResponse:
+async def admin(request: RegistryRequest, *, invitation: str = "", error: MetierError | None = None) -> HttpResponse:
     moderation, invitations = request.registry.moderation, request.registry.invitations
     events = await moderation.audit(request.caller, before=_number(request, "before"))
     # Separate lists, so that reports without a token do not bury the others.
@@ -237,12 +238,14 @@ async def admin(request: RegistryRequest, *, invitation: str = "") -> HttpRespon
     anonymous = await moderation.reports(request.caller, before=_number(request, "anonymous"), anonymous=True)
     quarantined = await moderation.quarantined(request.caller)
     users = await request.registry.users.list(request.caller, after=request.query_params.get("users", ""))
-    return render_page(
+    page = render_page(
         request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined, users=users,
-        invitation=invitation, invitations=await invitations.list(request.caller, now=request.registry.clock()),
+        invitation=invitation, error=f"{error}; {error.hint}" if error else "", offered=_offered_scopes(request),
+        invitations=await invitations.list(request.caller, now=request.registry.clock()),
         versions=await moderation.quarantined_versions(request.caller),
         older=events[-1][0] if len(events) >= _PAGE else None, page=_PAGE,
     )  # fmt: skip
+    return with_status(page, error)
 
 
 async def set_user(request: RegistryRequest) -> ASGIApp:

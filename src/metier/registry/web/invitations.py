@@ -19,14 +19,15 @@ __all__ = ["accept", "invitation_form", "invite", "withdraw"]
 
 async def invite(request: RegistryRequest) -> ASGIApp:
     form = await read_form(request)
-    days = form.get("days", "")
-    if not (days.isascii() and days.isdigit() and len(days) < 4):
-        raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 90")
-    scopes = tuple(form.get("scopes", "").replace(",", " ").split())
-    registry = request.registry
-    text = await registry.invitations.create(
-        request.caller, scopes, days=int(days), note=form.get("note", ""), now=registry.clock()
-    )  # fmt: skip
+    days, registry = form.get("days", ""), request.registry
+    try:
+        if not (days.isascii() and days.isdigit() and len(days) < 4):
+            raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 90")
+        text = await registry.invitations.create(
+            request.caller, forms.chosen_scopes(form), days=int(days), note=form.get("note", ""), now=registry.clock()
+        )
+    except UsageError as error:
+        return await forms.admin(request, error=error)
     # No redirect: only this response contains the link.
     return await forms.admin(request, invitation=f"{request.base}/invite/{text}")
 
