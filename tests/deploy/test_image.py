@@ -8,6 +8,7 @@ import subprocess
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -55,11 +56,11 @@ def _import_debian(podman: list[str], folder: Path) -> None:
     packages = "--include=python3,python3-venv,ca-certificates"
     subprocess.run(["debootstrap", "--variant=minbase", packages, "stable", folder], check=True, stdout=subprocess.DEVNULL)
     with subprocess.Popen(["tar", "-C", str(folder), "-c", "."], stdout=subprocess.PIPE) as tar:
-        subprocess.run([*podman, "import", "-", "localhost/base"], stdin=tar.stdout, check=True, capture_output=True)
+        _run(*podman, "import", "-", "localhost/base", given=tar.stdout)
 
 
-def _run(*words: str) -> str:
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+def _run(*words: str, given: IO[bytes] | None = None) -> str:
+    done = subprocess.run(words, cwd=ROOT, stdin=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -29,7 +29,8 @@ from registry.identity_providers import NODE, SECRET, real_provider
 from registry.servers import free_port
 from tools.environment import ROOT, child_environment, find_uv
 
-OTHER_INSTALLER = ROOT / "tests" / "hosts" / "programs" / "node_modules" / ".bin" / "skills"
+_PROGRAMS = ROOT / "tests" / "hosts" / "programs" / "node_modules" / ".bin"
+OTHER_INSTALLER, CLAWHUB = _PROGRAMS / "skills", _PROGRAMS / "clawhub"
 EXTRAS = ("agents", "mcp", "packages", "postgresql", "registry", "secrets")
 
 
@@ -204,8 +205,9 @@ def open_terminal(program: Path, variables: Mapping[str, str], *, columns: int =
     (tools / "metier").symlink_to(program / "metier")
     (tools / "browser").write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("browser.py")} "$@"\n')
     (tools / "browser").chmod(0o755)
-    if OTHER_INSTALLER.exists():
-        (tools / "skills").symlink_to(OTHER_INSTALLER)
+    for program in (OTHER_INSTALLER, CLAWHUB):
+        if program.exists():
+            (tools / program.name).symlink_to(program)
     environment = {
         "HOME": str(home),
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_programs import program_file
-from journeys.conftest import OTHER_INSTALLER
+from journeys.conftest import CLAWHUB, OTHER_INSTALLER
 from journeys.transcript import ShellTerminal, run_journey
 from tools.environment import ROOT
 
@@ -26,6 +26,8 @@ def test_the_journey_goes_as_written(page: Path, terminal: ShellTerminal) -> Non
         program_file("claude-code")
     if page.stem == "other-installer" and not OTHER_INSTALLER.exists():
         pytest.skip("skills is not installed (npm ci in tests/hosts/programs)")
+    if page.stem == "clawhub-program" and not CLAWHUB.exists():
+        pytest.skip("clawhub is not installed (npm ci in tests/hosts/programs)")
     if page.stem == "oci" and not shutil.which("docker-registry"):
         pytest.skip("docker-registry is not installed")
     run_journey(page, terminal)

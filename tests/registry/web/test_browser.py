@@ -64,7 +64,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def context(browser: Browser, server: ServerProcess) -> Iterator[BrowserContext]:
     made = browser.new_context(base_url=server.url)
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(120_000)
     yield made
     made.close()
 

@@ -92,7 +92,7 @@ def browser() -> Iterator[Browser]:
 def tab(request: pytest.FixtureRequest, browser: Browser, server: ServerProcess) -> Iterator[Page]:
     size, scheme = request.param
     context = browser.new_context(base_url=server.url, viewport=size, color_scheme=scheme)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(120_000)
     yield context.new_page()
     context.close()
 
