@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .location import RegistryLocation
     from .maintenance import (
         GarbageResult,
+        advisory_key,
         collect_garbage,
         create_token,
         invite,
@@ -127,6 +128,7 @@ _EXPORTS = {
     "metier.registry.location": ("RegistryLocation",),
     "metier.registry.maintenance": (
         "GarbageResult",
+        "advisory_key",
         "collect_garbage",
         "create_token",
         "invite",
@@ -189,6 +191,7 @@ __all__ = [
     "TokenRow",
     "TrustedPublisher",
     "WorkLimits",
+    "advisory_key",
     "backup",
     "bundle",
     "check_registry",

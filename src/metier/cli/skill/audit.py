@@ -17,7 +17,7 @@ from metier.install import ScannedSkill, scan_folder
 from metier.runtime import CapabilityList, Usage
 from metier.scan import ScanVerdict
 from metier.spec import Capabilities
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 from .install_common import enumerated
 from .scan import capability_row
@@ -47,6 +47,11 @@ class AuditedSkill:
         return self.scanned.report.capabilities.beyond(self.limit.listed) if self.limit else Capabilities()
 
     @property
+    def known_bad(self) -> tuple[str, ...]:
+        """What advisories say of it."""
+        return tuple(one.message for one in self.scanned.report.findings if one.code == "SK911")
+
+    @property
     def order(self) -> tuple[int, int, str]:
         """Those with a worse verdict and with more kinds of capabilities come first."""
         return (-self.scanned.report.verdict.rank, -len(self.capabilities.lines()), self.scanned.name)
@@ -66,6 +71,7 @@ def audit(app: App, *, unused: bool) -> Result:
     return Result(
         data={"skills": [_row(each) for each in shown], "unused": [each.scanned.name for each in skills if not each.last_used]},
         lines=lambda terminal: _lines(shown, terminal),
+        notes=tuple(map(one_line, app.advisories.notes)),
         pages=True,
     )
 
@@ -80,8 +86,9 @@ def _audited(app: App) -> Iterator[AuditedSkill]:
     for entry in app.catalog.entries:
         if entry.folder not in seen:
             seen.add(entry.folder)
+            scanned = scan_folder(entry.folder)
             yield AuditedSkill(
-                scanned=scan_folder(entry.folder),
+                scanned=replace(scanned, report=app.advisories.check(scanned)),
                 source=str(entry.source),
                 usage=used.get(entry.name, Usage()),
                 last_used=last.get(entry.name, ""),
@@ -105,6 +112,7 @@ def _row(each: AuditedSkill) -> dict[str, Any]:
         "failures": usage.failures,
         "refusals": usage.refusals,
         "last_used": each.last_used or None,
+        "known_bad": list(each.known_bad),
     }
 
 
@@ -113,6 +121,8 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
         sign, style = _SIGNS[each.scanned.report.verdict]
         name = terminal.paint(one_line(each.scanned.name), "bold")
         yield f"{terminal.paint(sign, style)} {name}  {terminal.paint(each.source, 'dim')}  {_deeds(each)}"
+        for message in each.known_bad:
+            yield f"    {terminal.paint('known bad:', 'red')} {one_line(message)}"
         for line in each.capabilities.lines():
             kind, _, names = one_line(line).partition(": ")
             yield f"    {terminal.paint(f'{kind}:', 'dim')} {names}"

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from metier.errors import UsageError
 
 from .accounts import AccountRows
+from .advisories import AdvisoryRows
 from .device_logins import DeviceLoginRows
 from .downloads import DownloadRows
 from .engine import Engine
@@ -29,7 +30,7 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 
 class SqlStore(
     PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows, InvitationRows,
-    TrustedPublisherRows, PageSessionRows, ReviewRows, DownloadRows, JobRows
+    TrustedPublisherRows, PageSessionRows, ReviewRows, DownloadRows, JobRows, AdvisoryRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
