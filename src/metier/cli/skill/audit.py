@@ -14,7 +14,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import ScannedSkill, scan_folder
-from metier.runtime import CapabilityList, Usage
+from metier.runtime import CapabilityList, Deed, DeedKind, Usage
 from metier.scan import ScanVerdict
 from metier.spec import Capabilities
 from metier.values import dataclass, replace
@@ -26,6 +26,10 @@ __all__ = ["audit"]
 
 _SIGNS = {ScanVerdict.PASS: ("✓", "green"), ScanVerdict.REVIEW: ("?", "yellow"), ScanVerdict.BLOCK: ("✗", "red")}
 
+_DEEDS = {
+    "contacted": DeedKind.HOST, "ran": DeedKind.COMMAND, "used files": DeedKind.FILE, "was refused": DeedKind.DENIED,
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedSkill:
@@ -34,6 +38,8 @@ class AuditedSkill:
     usage: Usage
     last_used: str = ""
     """The last day with an activation, a read or a run; empty if there was none."""
+    deeds: tuple[Deed, ...] = ()
+    """What it did in sessions."""
     limit: CapabilityList | None = None
     """The list that it is held to; None if it was not installed."""
 
@@ -63,8 +69,8 @@ def audit(app: App, *, unused: bool) -> Result:
     """Show what each skill on this machine can do, and what it did.
 
     An installed skill is shown with the list of its lock, to which it is held; any other with what its files do. What it did
-    is from the sessions of metier: activations, scripts and refusals. Nothing is run; `metier skill scan NAME --run` does that.
-    Skills of other agents' sessions are in `metier stats`.
+    is from the sessions of metier: activations, scripts, hosts, commands, files, refusals. Nothing is run; `metier skill scan
+    NAME --run` does that. Skills of other agents' sessions are in `metier stats`.
     """
     skills = sorted(_audited(app), key=lambda each: each.order)
     shown = [each for each in skills if not (unused and each.last_used)]
@@ -82,6 +88,9 @@ def _audited(app: App) -> Iterator[AuditedSkill]:
     for row in app.sessions.store.usage():
         used[row.skill] = used.get(row.skill, Usage()) + row.usage
         last[row.skill] = max(last.get(row.skill, ""), row.day)
+    deeds: dict[str, list[Deed]] = {}
+    for deed in app.sessions.store.deeds():
+        deeds.setdefault(deed.skill, []).append(deed)
     seen = set()
     for entry in app.catalog.entries:
         if entry.folder not in seen:
@@ -92,6 +101,7 @@ def _audited(app: App) -> Iterator[AuditedSkill]:
                 source=str(entry.source),
                 usage=used.get(entry.name, Usage()),
                 last_used=last.get(entry.name, ""),
+                deeds=tuple(deeds.get(entry.name, ())),
                 limit=app.capability_lists.find(entry.folder),
             )
 
@@ -112,6 +122,7 @@ def _row(each: AuditedSkill) -> dict[str, Any]:
         "failures": usage.failures,
         "refusals": usage.refusals,
         "last_used": each.last_used or None,
+        "did": [{"kind": one.kind, "name": one.name, "times": one.times, "last": one.last} for one in each.deeds],
         "known_bad": list(each.known_bad),
     }
 
@@ -126,6 +137,9 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
         for line in each.capabilities.lines():
             kind, _, names = one_line(line).partition(": ")
             yield f"    {terminal.paint(f'{kind}:', 'dim')} {names}"
+        for title, kind in _DEEDS.items():
+            if names := [_times(one) for one in each.deeds if one.kind is kind]:
+                yield f"    {terminal.paint(f'{title}:', 'dim')} {one_line(enumerated(names))}"
         if each.unlisted:
             yield f"    {terminal.paint('not in its list:', 'yellow')} {one_line(enumerated(each.unlisted.words()))}"
         if each.limit and not each.limit.is_agreed:
@@ -137,6 +151,10 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
         return
     idle = sum(not each.last_used for each in skills)
     yield terminal.paint(f"{plural(len(skills), 'skill')}, {idle} unused; `metier skill scan NAME --run` runs one", "dim")
+
+
+def _times(deed: Deed) -> str:
+    return f"{deed.name} ({deed.times} times)" if deed.times > 1 else deed.name
 
 
 def _deeds(each: AuditedSkill) -> str:
