@@ -139,7 +139,7 @@ def _held(verb: str, done: Json) -> Iterator[str]:
 
 def _line(advisory: Advisory) -> str:
     values = [f"{kind[:-1]} {value}" for kind in _KINDS for value in getattr(advisory, kind)]
-    return one_line("  ".join(part for part in (advisory.id, advisory.summary, ", ".join(values)) if part))
+    return one_line(" ".join(part for part in (advisory.id, advisory.summary, ", ".join(values)) if part))
 
 
 def _row(advisory: Advisory) -> Json:
