@@ -49,6 +49,17 @@ def test_one_hidden_host_beside_an_honest_one_is_not_lost() -> None:
 def test_a_script_without_network_reaches_nothing() -> None:
     assert listed("import json, sys\nprint(json.load(sys.stdin))\n") == Capabilities()
     assert listed('set -eu\nsort "$1" | uniq -c\n', "scripts/a.sh") == Capabilities()
+    assert listed("from urllib.parse import urlsplit\nprint(urlsplit(input()).path)\n").hosts == ()
+    assert listed('RULES=($FILES)\n[[ "$1" =~ ^(${A}|$b)$ ]] && echo "(${A}|$b)"\n', "scripts/a.sh").hosts == ()
+
+
+def test_a_program_that_a_script_computes_is_a_program_and_no_host() -> None:
+    found = listed('"$1" --version\n', "scripts/a.sh")
+    assert (found.hosts, COMPUTED in found.processes) == ((), True)
+
+
+def test_an_example_of_a_document_without_a_host_computes_none() -> None:
+    assert scanned(skill("```bash\ncurl -X POST $URL/items\nssh $HOST\n```\n")).capabilities.hosts == ()
 
 
 def test_a_compiled_program_can_reach_any_host() -> None:

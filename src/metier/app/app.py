@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metier.mcp import RemoteServers
     from metier.sources import Grant, Grants, Trust
 
+    from .advisories import Advisories
     from .capabilities import CapabilityLists
     from .conversations import Conversations
     from .host_listings import HostListings
@@ -112,7 +113,7 @@ class App:
 
         return Installation(
             paths=self.paths, settings=self.settings, environment=self.environment, trusts=self.trusts,
-            registries=self.registries,
+            registries=self.registries, find_advisories=lambda offline: self.advisories.load(offline=offline),
         )  # fmt: skip
 
     def install(self, *refs: str, project: bool | None = None, **more: Any) -> InstallResult:
@@ -125,7 +126,7 @@ class App:
         result = self.installation.install(
             refs, project=project, available=lambda: [entry.name for entry in self.catalog.entries], **more
         )
-        notes = []
+        notes = [*self.advisories.notes]
         if refs and project and not self.trusts(result.scope.root):
             root = result.scope.root
             notes.append(f"{root} is not trusted, so metier does not use these skills yet; run `{self.trust_command(root)}`")
@@ -205,6 +206,14 @@ class App:
         from .capabilities import CapabilityLists
 
         return CapabilityLists(installation=self.installation, approvals=lambda: self.sessions.approvals)
+
+    @cached_property
+    def advisories(self) -> Advisories:
+        from .advisories import Advisories
+
+        return Advisories(
+            paths=self.paths, settings=self.settings, registries=self.registries, find_locked=self.capability_lists.locked
+        )
 
     @cached_property
     def packages(self) -> Packages:

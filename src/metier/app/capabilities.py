@@ -6,6 +6,7 @@ shown it: the agreement is an approval in the user's home, bound to the list and
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -48,6 +49,16 @@ class CapabilityLists:
                 return CapabilityList(listed=found.capabilities, is_agreed=is_agreed)
             if found is not None:
                 return None
+        return None
+
+    def locked(self, folder: str) -> LockEntry | None:
+        """Returns the lock entry of the skill in a folder; None if no lock has installed it, or the lock cannot be read."""
+        from metier.errors import ConfigError
+
+        for store in self._stores():
+            with contextlib.suppress(ConfigError):
+                if found := _entry_of(store, os.path.realpath(folder)):
+                    return found
         return None
 
     def _stores(self) -> list[SkillStore]:

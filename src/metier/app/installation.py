@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metier.config import Settings
     from metier.install import (
         Access,
+        AdvisedScan,
         AgentVisibility,
         ConfiguredPlugin,
         Cooldown,
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
         InstallResult,
         InstallScope,
         Progress,
-        Scan,
         ScopeLevel,
         SkillCache,
         SkillStore,
         SkillUpdate,
         SourceRules,
     )
+    from metier.scan import Advisory
 
     from .paths import Paths
     from .registries import Registries
@@ -42,6 +43,8 @@ class Installation:
     trusts: Callable[[str], bool]
     """Returns True for a project that the user trusts, so what its lock names may be asked like what the user names."""
     registries: Registries
+    find_advisories: Callable[[bool], Sequence[Advisory]] = lambda _offline: ()
+    """Returns what is known to be bad; True asks no registry."""
 
     @property
     def user_dir(self) -> str:
@@ -130,13 +133,15 @@ class Installation:
             options = replace(options, default_targets=self.default_targets(store.scope.level))
         if refs:
             return install(
-                refs, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
-            )
+                refs, store=store, access=access, options=options, scan=self._scan(access), available=available,
+                progress=progress,
+            )  # fmt: skip
         access = self.access_for(store, access)
         plugins = self.plugins if self.plugins and self.plugins_level is store.scope.level else ()
         return restore_and_install(
-            plugins, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
-        )
+            plugins, store=store, access=access, options=options, scan=self._scan(access), available=available,
+            progress=progress,
+        )  # fmt: skip
 
     def default_targets(self, level: ScopeLevel) -> tuple[str, ...]:
         """Returns the agents that see a new skill unless others are named: `install.targets`, else those on this machine."""
@@ -171,7 +176,7 @@ class Installation:
         options = options or InstallOptions(edits=Edits.MERGE)
         access, progress = access or self.access(), progress or ignore_progress
         return tuple(
-            (store, *update(store, fetcher, chosen, options, scan=self.scan))
+            (store, *update(store, fetcher, chosen, options, scan=self._scan(access)))
             for store, chosen in group_by_store(self.stores(project=project), names)
             for fetcher in [LockFetcher(self.access_for(store, access), progress=progress)]
         )
@@ -312,9 +317,8 @@ class Installation:
 
         return SkillCache(self.paths.cache("skills"))
 
-    @property
-    def scan(self) -> Scan:
-        """Scans what is installed. A pass is cached by the content that was scanned."""
-        from metier.install import cached_scan
+    def _scan(self, access: Access) -> AdvisedScan:
+        """Scans what is installed. A pass is cached by the content that was scanned; advisories are compared each time."""
+        from metier.install import AdvisedScan, cached_scan
 
-        return cached_scan(self.cache)
+        return AdvisedScan(scan=cached_scan(self.cache), find_advisories=lambda: self.find_advisories(access.offline))

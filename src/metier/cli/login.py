@@ -56,6 +56,7 @@ def login(app: App, *, url: str | None, token: str | None, device: bool, insecur
     app.registries.logins.add(address, text)
     if not known:
         set_value(app.paths.config_file, KEYS["skills.registry"], f"{address}/skills")
+    note = _pin_advisories(app, client)
     name, scopes = str(who.get("name")), [str(scope) for scope in who["scopes"]]
     label = "scope" if len(scopes) == 1 else "scopes"
     lines = (
@@ -63,7 +64,14 @@ def login(app: App, *, url: str | None, token: str | None, device: bool, insecur
         f"You can {one_line(describe_scopes(scopes))}",
     )
     data = {"registry": address, "name": name, "scopes": scopes, "is_default": not known or registry_url(known) == address}
-    return Result(data=data, lines=lambda _: lines)
+    return Result(data=data, lines=lambda _: lines, notes=(note,) if note else ())
+
+
+def _pin_advisories(app: App, client: RegistryClient) -> str:
+    """Keeps the key of the registry's advisories. Returns a problem with them."""
+    if not app.settings.boolean("scan.registry_advisories"):
+        return ""
+    return one_line(app.advisories.lists.read(client).note)
 
 
 @command("", "logout")

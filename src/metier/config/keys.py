@@ -106,6 +106,8 @@ KEYS: dict[str, SettingKey] = {
             text="let prompt hooks of other agents name the skill that fits; false switches them off, here or everywhere"),
         SettingKey(name="scan.advisories", kind=SettingKind.LIST, default=(),
             text="files or folders of advisories (JSON, also OSV records) that `metier skill scan` checks skills against"),
+        SettingKey(name="scan.registry_advisories", kind=SettingKind.BOOLEAN, default=True,
+            text="fetch the signed advisories of your registries once an hour, for scan, install, update and audit"),
         SettingKey(name="stats.transcripts", kind=SettingKind.BOOLEAN, default=True,
             text="read the transcripts of other agents on this machine, for stats, missed and learn; nothing leaves it"),
         SettingKey(name="install.compare_requests", kind=SettingKind.BOOLEAN, default=True,

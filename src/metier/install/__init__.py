@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .jsonc import JsoncError, read_jsonc, with_member
     from .lock.foreign_locks import ForeignLock, ForeignLockFormat, LockedRef, read_foreign_lock, render_foreign_lock
     from .lock.import_lock import import_lock
-    from .lock.lock_file import REGISTRY_KINDS, Lock, LockEntry, Origin
+    from .lock.lock_file import REGISTRY_KINDS, Lock, LockEntry, Origin, publisher_of_origin
     from .lock.locked_packages import LockedPackage, LockedPackages
     from .lock.restore import restore
     from .lock.verify import LockCondition, LockVerdict, verify
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .packages.environments import BuiltPackage, EnvironmentCache, EnvironmentsSize, PackageDownloads, PackageEnvironment
     from .packages.programs import NPM_HINT, UV_HINT, PackagePrograms
     from .packages.skill_packages import SkillPackages, SkillPackageStatus, package_changes
-    from .prepare import PreparedSkill, cached_scan
+    from .prepare import AdvisedScan, PreparedSkill, cached_scan
     from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
     from .refs.parsing import parse_ref
     from .refs.ref_types import (
@@ -77,6 +77,7 @@ __all__ = [
     "SWITCH_FILES",
     "UV_HINT",
     "Access",
+    "AdvisedScan",
     "AgentVisibility",
     "AgentsMd",
     "ArchiveFile",
@@ -195,6 +196,7 @@ __all__ = [
     "plan_removal",
     "plan_switch_off",
     "publish_oci",
+    "publisher_of_origin",
     "read_duration",
     "read_folder",
     "read_foreign_lock",
@@ -291,6 +293,7 @@ if not TYPE_CHECKING:
                 "Lock",
                 "LockEntry",
                 "Origin",
+                "publisher_of_origin",
             ),
             "metier.install.lock.locked_packages": (
                 "LockedPackage",
@@ -328,6 +331,7 @@ if not TYPE_CHECKING:
                 "package_changes",
             ),
             "metier.install.prepare": (
+                "AdvisedScan",
                 "PreparedSkill",
                 "cached_scan",
             ),

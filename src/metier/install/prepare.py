@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from metier import __version__
@@ -23,16 +23,16 @@ from metier.spec import (
 )
 from metier.values import dataclass, field, replace
 
-from .lock.lock_file import LockEntry
+from .lock.lock_file import LockEntry, publisher_of_origin
 from .protocols import FetchedSkill, Scan
 
 if TYPE_CHECKING:
-    from metier.scan import ScanReport
+    from metier.scan import Advisory, ScanReport
 
     from .fetch.cache import SkillCache
     from .merge import SkillMerge
 
-__all__ = ["PreparedSkill", "cached_scan", "prepare", "refuse_blocked"]
+__all__ = ["AdvisedScan", "PreparedSkill", "cached_scan", "prepare", "refuse_blocked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,10 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
     manifest = load(skill.files, folder=own_name, parsed=skill.parsed).manifest
     chosen = SkillName(name).text if name else own_name
     files = _rename(skill.files, chosen) if name and name != skill.name else skill.files
+    version = skill.origin.version or manifest.extensions.version or ""
     scanned = scan(files, folder=chosen, manifest=manifest if files is skill.files else None) if scan else None
+    if scanned is not None and isinstance(scan, AdvisedScan):
+        scanned = scan.advise(scanned, skill, version)
     entry = LockEntry(
         name=chosen,
         origin=skill.origin,
@@ -111,7 +114,7 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         files=file_hashes(files),
         asked=asked,
         called=skill.name if skill.name != chosen else "",
-        version=skill.origin.version or manifest.extensions.version or "",
+        version=version,
         dependencies=manifest.extensions.dependencies,
         capabilities=scanned.capabilities if scanned else None,
     )
@@ -129,6 +132,28 @@ def refuse_blocked(skills: Iterable[PreparedSkill]) -> None:
         if skill.is_blocked:
             raise RefusedError(f"{skill.name} is blocked: {skill.worst}", rule="scan",
                                hint="read the report of `metier skill scan REF`; --unsafe installs it anyway")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvisedScan:
+    """A scan that also compares a skill, as its source has it, with what is known to be bad."""
+
+    scan: Scan
+    find_advisories: Callable[[], Sequence[Advisory]]
+
+    def __call__(self, files: Files, *, folder: str, manifest: Manifest | None = None) -> ScanReport | None:
+        return self.scan(files, folder=folder, manifest=manifest)
+
+    def advise(self, report: ScanReport, skill: FetchedSkill, version: str) -> ScanReport:
+        advisories = self.find_advisories()
+        if not advisories:
+            return report
+        from metier.scan import apply_advisories
+
+        return apply_advisories(
+            report, advisories, files=skill.files, name=skill.name, publisher=publisher_of_origin(skill.origin),
+            digest=skill.digest, version=version,
+        )  # fmt: skip
 
 
 def cached_scan(cache: SkillCache, scan: Scan | None = None) -> Scan:

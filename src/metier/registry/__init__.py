@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .location import RegistryLocation
     from .maintenance import (
         GarbageResult,
+        advisory_key,
         collect_garbage,
         create_token,
         invite,
@@ -129,6 +130,7 @@ _EXPORTS = {
     "metier.registry.location": ("RegistryLocation",),
     "metier.registry.maintenance": (
         "GarbageResult",
+        "advisory_key",
         "collect_garbage",
         "create_token",
         "invite",
@@ -192,6 +194,7 @@ __all__ = [
     "TokenRow",
     "TrustedPublisher",
     "WorkLimits",
+    "advisory_key",
     "backup",
     "bundle",
     "changes_since",

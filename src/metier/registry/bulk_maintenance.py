@@ -17,6 +17,7 @@ from metier.spec import SKILL_FILE, split_document
 from metier.values import dataclass
 
 from .domain.admission import AGENT_FILE
+from .domain.advisories import stored_advisories, with_known_bad
 from .domain.protocols import BlobStore, RegistryStore
 from .domain.records import Package, PackageKind, Release
 from .domain.registry import now_millis
@@ -64,6 +65,7 @@ async def rescan_releases(
     counts: dict[str, int] = {}
     changed, failed = [], []
     async with location.open() as (store, blobs):
+        advisories = await stored_advisories(store)
         every = _map_releases(
             store, blobs, _rescan, lambda package, _: (scanner, package.name), on, journal, advance, part_bytes
         )
@@ -72,6 +74,8 @@ async def rescan_releases(
             if isinstance(result, ItemFailure):
                 failed.append((name, result.reason))
                 continue
+            owners = await store.owners(package.id) if advisories else ()
+            result = with_known_bad(result, advisories, package, release, owners)
             counts[result.verdict] = counts.get(result.verdict, 0) + 1
             if result.verdict != release.verdict:
                 changed.append(ChangedVerdict(name, release.verdict, result.verdict))

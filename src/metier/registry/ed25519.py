@@ -1,7 +1,7 @@
-"""Ed25519 signatures of releases.
+"""Ed25519 signatures of releases and of lists of advisories, in the DSSE encoding.
 
-The signed statement contains kind, name, version and digest of the contents in the DSSE encoding, so that a signature is valid
-for one release only.
+The statement of a release contains kind, name, version and digest of the contents, so that a signature is valid for one release
+only. The type in the encoding separates releases from lists.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 
 from metier.errors import RefusedError, UsageError
 
-__all__ = ["key_id", "new_signing_key", "public_key", "release_statement", "sign_statement", "verify_signature"]
+__all__ = ["dsse", "key_id", "new_signing_key", "public_key", "release_statement", "sign_statement", "verify_signature"]
 
 _TYPE = "application/vnd.metier.release+json"
 _PRIME = 2**255 - 19
@@ -29,7 +29,12 @@ _SMALL_ORDER = (
 def release_statement(*, kind: str, name: str, version: str, digest: str) -> bytes:
     """Returns the signed bytes: the DSSE pre-authentication encoding of the release."""
     body = json.dumps({"digest": digest, "kind": kind, "name": name, "version": version}, sort_keys=True, separators=(",", ":"))
-    return b"DSSEv1 %d %s %d %s" % (len(_TYPE), _TYPE.encode(), len(body.encode()), body.encode())
+    return dsse(_TYPE, body.encode())
+
+
+def dsse(kind: str, body: bytes) -> bytes:
+    """Returns the DSSE pre-authentication encoding."""
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(body), body)
 
 
 def key_id(public: str) -> str:

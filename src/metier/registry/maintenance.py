@@ -13,19 +13,23 @@ from functools import partial
 from metier.errors import NotFoundError, plural
 from metier.values import dataclass, replace
 
+from .client.credentials import SigningKeyFile
 from .domain.access import Caller, local_caller
+from .domain.advisories import replace_key
 from .domain.invitations import Invitations
 from .domain.protocols import BlobStore, RegistryStore
 from .domain.records import Millis, RegistryToken, RegistryUser
 from .domain.registry import now_millis
 from .domain.tokens import Tokens
 from .domain.users import Users
+from .ed25519 import key_id, public_key
 from .location import RegistryLocation
 from .server.views import token as token_row
 from .wire import TokenRow
 
 __all__ = [
     "GarbageResult",
+    "advisory_key",
     "collect_garbage",
     "create_token",
     "delete_expired",
@@ -146,6 +150,15 @@ async def list_users(location: RegistryLocation) -> list[RegistryUser]:
         while rows := await Users(store).list(shell_user(), after=found[-1].name if found else ""):
             found += rows
         return found
+
+
+async def advisory_key(location: RegistryLocation, file: str, *, is_replaced: bool = False) -> tuple[str, str, bool]:
+    """Returns the id of the former key, if it was replaced, the id of the key, and whether the file has it."""
+    async with location.open() as (store, _):
+        if is_replaced:
+            return (*await replace_key(store, file, at=now_millis()), True)
+        public, private = await store.advisory_key(), SigningKeyFile(file).read()
+        return "", key_id(public) if public else "", private is not None and public_key(private) == public
 
 
 async def set_user_disabled(location: RegistryLocation, name: str, *, disabled: bool) -> int:

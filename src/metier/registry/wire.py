@@ -11,6 +11,9 @@ from msgspec import Struct, field
 
 __all__ = [
     "AbuseReport",
+    "AdvisoryChange",
+    "AdvisoryKeyRow",
+    "AdvisoryRow",
     "AuditLine",
     "AuditPage",
     "DownloadDay",
@@ -92,6 +95,37 @@ class ReleaseFinding(Struct, kw_only=True):
     file: str
     line: int | None = None
     hint: str = ""
+
+
+class AdvisoryRow(Struct, kw_only=True):
+    """One advisory, in the form of an advisory file."""
+
+    id: str
+    summary: str = ""
+    digests: list[str] = []
+    names: list[str] = []
+    """`NAME` or `NAME@RANGE`."""
+    publishers: list[str] = []
+    hosts: list[str] = []
+    packages: list[str] = []
+    """`pypi:NAME` or `npm:NAME`."""
+
+
+class AdvisoryChange(Struct, kw_only=True):
+    """The result of adding or withdrawing an advisory."""
+
+    id: str
+    number: int
+    """The number of the list with this change."""
+    quarantined: list[str] = []
+    """Versions that were quarantined, or that a withdrawn advisory leaves quarantined, as `NAME VERSION`."""
+
+
+class AdvisoryKeyRow(Struct, kw_only=True):
+    """The public key that signs the list of advisories."""
+
+    keyid: str
+    public: str
 
 
 class ReleaseDetails(Struct, kw_only=True):

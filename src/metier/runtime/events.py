@@ -107,6 +107,10 @@ class ScriptFinished(Event):
     """The isolation level; empty if it never ran."""
     error: str = ""
     """The code of the error that kept it from running."""
+    contacted: tuple[str, ...] = ()
+    """Hosts that it reached."""
+    denied: tuple[str, ...] = ()
+    """Hosts that it tried to reach and was not allowed to."""
 
     @property
     def ok(self) -> bool:
@@ -173,6 +177,10 @@ class ActionTaken(Event):
     """The isolation level."""
     handle: str = ""
     """Of a command in the background."""
+    contacted: tuple[str, ...] = ()
+    """Hosts that a command reached."""
+    denied: tuple[str, ...] = ()
+    """Hosts that it tried to reach and was not allowed to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,20 +15,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Protocol
 
 from metier.errors import AmbiguousError, NotFoundError
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 from .activation import ActivatedBy, ActivationMode, ActiveSkill
 from .database import SqlConnection, open_database
 from .store_schema import StoreSchema
-from .usage import Usage, UsageRow
+from .usage import Deed, DeedKind, Usage, UsageRow
 
 __all__ = [
-    "MemorySessionStore", "SessionRows", "SessionStore", "SqlSessionStore", "StoredSession", "complete_id", "find_session",
+    "MOST_DEEDS", "MemorySessionStore", "SessionRows", "SessionStore", "SqlSessionStore", "StoredSession", "complete_id",
+    "find_session",
 ]  # fmt: skip
 
+MOST_DEEDS = 200
 _MADE_ID = re.compile(r"[0-9a-f]{12}")
 _SHORT_ID = re.compile(r"[0-9a-f]{4,11}")
 _COLUMNS = tuple(each.name for each in fields(Usage))
@@ -42,6 +45,10 @@ _SCHEMA = StoreSchema(
         create table active (session {{text}}, place integer, "row" text, primary key (session, place)) {{clustered}};
         create table usage (session {{text}}, skill {{text}}, day {{text}}, {_COUNTS},
                             primary key (session, skill, day)) {{clustered}}
+        """,
+        """
+        create table deed (session {text}, skill {text}, kind {text}, name {text}, times bigint, last {text},
+                           primary key (session, skill, kind, name)) {clustered}
         """,
     ),
 )
@@ -80,6 +87,12 @@ class SessionStore(Protocol):
 
     def usage(self, session: str | None = None) -> tuple[UsageRow, ...]: ...
 
+    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None:
+        """Adds what skills did, up to MOST_DEEDS names of each skill and kind in a session."""
+
+    def deeds(self) -> tuple[Deed, ...]:
+        """Returns what skills did in all sessions, sorted by skill, kind and name."""
+
 
 class MemorySessionStore:
     """For sessions that end with the process."""
@@ -88,6 +101,7 @@ class MemorySessionStore:
         self._lock = threading.RLock()
         self._sessions: dict[str, StoredSession] = {}
         self._usage: dict[tuple[str, str, str], Usage] = {}
+        self._deeds: dict[tuple[str, str, str, str], Deed] = {}
 
     def active(self, session: str) -> tuple[ActiveSkill, ...]:
         stored = self._sessions.get(session)
@@ -110,6 +124,7 @@ class MemorySessionStore:
     def clear(self, session: str) -> bool:
         with self._lock:
             self._usage = {key: usage for key, usage in self._usage.items() if key[0] != session}
+            self._deeds = {key: deed for key, deed in self._deeds.items() if key[0] != session}
             return self._sessions.pop(session, None) is not None
 
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None:
@@ -121,6 +136,25 @@ class MemorySessionStore:
             UsageRow(session=owner, skill=skill, day=day, usage=usage)
             for (owner, skill, day), usage in sorted(self._usage.items())
             if session in (None, owner)
+        )
+
+    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None:
+        with self._lock:
+            for one in deeds:
+                key = (session, one.skill, one.kind.value, one.name)
+                before = self._deeds.get(key)
+                if before is not None:
+                    last = max(one.last, before.last)
+                    self._deeds[key] = replace(before, times=before.times + one.times, last=last)
+                elif sum(known[:3] == key[:3] for known in self._deeds) < MOST_DEEDS:
+                    self._deeds[key] = one
+
+    def deeds(self) -> tuple[Deed, ...]:
+        with self._lock:
+            rows = sorted(self._deeds.values(), key=lambda one: (one.skill, one.kind, one.name))
+        groups = (list(same) for _, same in groupby(rows, key=lambda one: (one.skill, one.kind, one.name)))
+        return tuple(
+            replace(same[0], times=sum(one.times for one in same), last=max(one.last for one in same)) for same in groups
         )
 
 
@@ -170,6 +204,7 @@ class SqlSessionStore:
         with self._db.write(f"session {session}") as db:
             db.execute("delete from active where session = ?", (session,))
             db.execute("delete from usage where session = ?", (session,))
+            db.execute("delete from deed where session = ?", (session,))
             return db.execute("delete from session where id = ?", (session,)).rowcount > 0
 
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None:
@@ -191,6 +226,29 @@ class SqlSessionStore:
         return tuple(
             UsageRow(session=owner, skill=skill, day=day, usage=Usage(**dict(zip(_COLUMNS, counts, strict=True))))
             for owner, skill, day, *counts in rows
+        )
+
+    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None:
+        with self._db.write(f"session {session}") as db:
+            for one in deeds:
+                key = (session, one.skill, one.kind.value, one.name)
+                changed = db.execute(
+                    "update deed set times = times + ?, last = case when last < ? then ? else last end"
+                    " where session = ? and skill = ? and kind = ? and name = ?",
+                    (one.times, one.last, one.last, *key),
+                ).rowcount
+                known = "select count(*) from deed where session = ? and skill = ? and kind = ?"
+                if not changed and db.execute(known, key[:3]).fetchall()[0][0] < MOST_DEEDS:
+                    db.execute("insert into deed values (?, ?, ?, ?, ?, ?)", (*key, one.times, one.last))
+
+    def deeds(self) -> tuple[Deed, ...]:
+        with self._db.read() as db:
+            rows = db.execute(
+                "select skill, kind, name, cast(sum(times) as bigint), max(last) from deed"
+                " group by skill, kind, name order by skill, kind, name"
+            ).fetchall()
+        return tuple(
+            Deed(skill=skill, kind=DeedKind(kind), name=name, times=times, last=last) for skill, kind, name, times, last in rows
         )
 
     def close(self) -> None:

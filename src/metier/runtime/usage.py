@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import date, timedelta
+from enum import StrEnum
 from typing import Protocol
 
 from metier.errors import UnavailableError
@@ -15,10 +18,22 @@ from . import events
 from .events import Event
 from .tool_errors import OverBudgetError
 
-__all__ = ["Allowance", "Budgets", "Usage", "UsageMeter", "UsageRow", "UsageStore", "UsageSummary", "summarize_usage"]
+__all__ = [
+    "Allowance",
+    "Budgets",
+    "Deed",
+    "DeedKind",
+    "Usage",
+    "UsageMeter",
+    "UsageRow",
+    "UsageStore",
+    "UsageSummary",
+    "summarize_usage",
+]
 
 _log = logging.getLogger(__name__)
 _MAX_UNWRITTEN_READS = 256
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +127,35 @@ def summarize_usage(rows: Iterable[UsageRow], *, today: date, days: int) -> Usag
     return UsageSummary(total=sum(by_day.values(), Usage()), by_skill=by_skill, by_day=by_day)
 
 
+class DeedKind(StrEnum):
+    """A kind of thing that a skill did in sessions."""
+
+    HOST = "host"
+    """A host that was reached."""
+    COMMAND = "command"
+    """A program that a general tool ran for it."""
+    FILE = "file"
+    """A file of the workspace that a general tool read or changed for it."""
+    DENIED = "denied"
+    """What it tried and was not allowed to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """Something that a skill did, as the events of sessions have it."""
+
+    skill: str
+    kind: DeedKind
+    name: str
+    times: int = 1
+    last: str = ""
+    """The last day, as an ISO date."""
+
+
 class UsageStore(Protocol):
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None: ...
+
+    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None: ...
 
 
 class UsageMeter:
@@ -131,6 +173,9 @@ class UsageMeter:
             if self._reads[event.name] >= _MAX_UNWRITTEN_READS:
                 self.flush()
             return
+        if deeds := tuple(_deeds_of(event)):
+            with _losing_counts():
+                self.store.add_deeds(event.session, deeds)
         skill, usage = _usage_of(event)
         if usage != Usage():
             self.flush()
@@ -143,11 +188,49 @@ class UsageMeter:
                 self._add(self._last, skill, Usage(reads=count))
 
     def _add(self, event: Event, skill: str, usage: Usage) -> None:
-        try:
+        with _losing_counts():
             self.store.add_usage(event.session, skill, event.timestamp.date().isoformat(), usage)
-        except UnavailableError as error:
-            # Losing a count is better than failing the run.
-            _log.warning("usage not recorded: %s", error)
+
+
+@contextlib.contextmanager
+def _losing_counts() -> Iterator[None]:
+    """Losing a count is better than failing the run."""
+    try:
+        yield
+    except UnavailableError as error:
+        _log.warning("usage not recorded: %s", error)
+
+
+def _deeds_of(event: Event) -> Iterator[Deed]:
+    day = event.timestamp.date().isoformat()
+    match event:
+        case events.ScriptFinished(name=skill) if skill:
+            found = [*_network(event)]
+        case events.ActionTaken(name=skill) if skill:
+            found = [*_network(event), *((DeedKind.FILE, path) for path in event.paths)]
+            found += [(DeedKind.COMMAND, name) for name in _programs(event)]
+        case events.ActionRefused(name=skill, what=what) if skill:
+            found = [(DeedKind.DENIED, what)]
+        case _:
+            return
+    for kind, name in found:
+        yield Deed(skill=skill, kind=kind, name=name[:_LONGEST_NAME], last=day)
+
+
+def _network(event: events.ScriptFinished | events.ActionTaken) -> Iterator[tuple[DeedKind, str]]:
+    yield from ((DeedKind.HOST, host) for host in event.contacted)
+    yield from ((DeedKind.DENIED, f"Network({host})") for host in event.denied)
+
+
+def _programs(event: events.ActionTaken) -> tuple[str, ...]:
+    """Returns the programs of a command line; the first word of one that has no plain form."""
+    if event.tool != "run_command":
+        return ()
+    try:
+        words = shlex.split(event.command, comments=True)
+    except ValueError:
+        words = event.command.split()
+    return (words[0],) if words else ()
 
 
 def _usage_of(event: Event) -> tuple[str, Usage]:

@@ -13,7 +13,17 @@ from metier.lazy import lazy_exports
 if TYPE_CHECKING:
     from metier.spec import Capabilities
 
-    from .advisories import Advisory, apply_advisories, read_advisories
+    from .advisories import (
+        Advisory,
+        KnownBad,
+        SkillIdentity,
+        SkillTraits,
+        advisories_of,
+        apply_advisories,
+        known_bad,
+        read_advisories,
+        skill_traits,
+    )
     from .capabilities import capability_problems
     from .data.hosts import HostReputation, host_reputation
     from .model_opinion import PROMPT_VERSION, JudgeQuestion, NoOpinionError, add_opinion, judge_question
@@ -34,6 +44,7 @@ __all__ = [
     "Finding",
     "HostReputation",
     "JudgeQuestion",
+    "KnownBad",
     "ModelOpinion",
     "NoOpinionError",
     "Purpose",
@@ -42,23 +53,38 @@ __all__ = [
     "ScanReach",
     "ScanReport",
     "ScanVerdict",
+    "SkillIdentity",
+    "SkillTraits",
     "Waiver",
     "add_opinion",
+    "advisories_of",
     "apply_advisories",
     "apply_waivers",
     "capability_problems",
     "host_reputation",
     "judge_question",
+    "known_bad",
     "read_advisories",
     "read_waivers",
     "scan",
+    "skill_traits",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.scan.advisories": ("Advisory", "apply_advisories", "read_advisories"),
+            "metier.scan.advisories": (
+                "Advisory",
+                "KnownBad",
+                "SkillIdentity",
+                "SkillTraits",
+                "advisories_of",
+                "apply_advisories",
+                "known_bad",
+                "read_advisories",
+                "skill_traits",
+            ),
             "metier.spec": ("Capabilities",),
             "metier.scan.capabilities": ("capability_problems",),
             "metier.scan.data.hosts": ("HostReputation", "host_reputation"),

@@ -2,11 +2,12 @@
 
 Two forms are read. A list of our own:
 
-    {"advisories": [{"id": "ORG-2026-1", "summary": "steals keys", "digests": ["sha256:…"], "names": ["pdf-pro"],
+    {"advisories": [{"id": "ORG-2026-1", "summary": "steals keys", "digests": ["sha256:…"], "names": ["pdf-pro", "tides@<2"],
                      "publishers": ["owner"], "hosts": ["bad.example"], "packages": ["pypi:reqeusts", "npm:left-pad"]}]}
 
-and OSV records (https://ossf.github.io/osv-schema/), one or a list, for packages. A host covers the names below it. Versions
-count only where the skill names one: a skill without a version gets any, also the bad one.
+and OSV records (https://ossf.github.io/osv-schema/), one or a list, for packages. A host covers the names below it. Versions of
+packages count only where the skill names one: a skill without a version gets any, also the bad one. A skill's own version must
+be known to be in a range.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from metier.errors import ConfigError, MetierError
+from metier.errors import ConfigError, MetierError, UsageError
 from metier.lazy import lazy_pattern
-from metier.spec import Files
+from metier.spec import Files, Version, VersionRange, is_version
 from metier.values import dataclass, replace
 
 from .data.hosts import urls_in
 from .report import Finding, ScanReport
 from .rules.table import RULES
 
-__all__ = ["Advisory", "apply_advisories", "read_advisories"]
+__all__ = [
+    "Advisory", "KnownBad", "SkillIdentity", "SkillTraits", "advisories_of", "apply_advisories", "known_bad", "read_advisories",
+    "skill_traits",
+]  # fmt: skip
 
 _LISTS = ("digests", "names", "publishers", "hosts", "packages")
 _ECOSYSTEMS = {"pypi": "pypi", "npm": "npm"}
@@ -46,12 +50,43 @@ class Advisory:
     summary: str = ""
     digests: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    """`NAME`, or `NAME@RANGE` for some of its versions."""
     publishers: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     """`pypi:NAME` or `npm:NAME`, for every version."""
     versions: Mapping[str, frozenset[str]] | None = None
     """The bad versions of a package of which not all are bad."""
+    source: str = ""
+    """The registry that lists it; empty for a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillIdentity:
+    """What advisories call a skill. Unknown parts are empty."""
+
+    name: str
+    version: str = ""
+    publishers: tuple[str, ...] = ()
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillTraits:
+    """What advisories name in the files of a skill."""
+
+    hosts: tuple[tuple[str, str], ...] = ()
+    """Hosts of URLs, each with its file."""
+    packages: tuple[tuple[str, str, str], ...] = ()
+    """Packages that it installs or requires, each with its version, if it has one, and the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBad:
+    """A match of an advisory."""
+
+    advisory: Advisory
+    finding: Finding
 
 
 def read_advisories(text: str, *, file: str) -> tuple[Advisory, ...]:
@@ -61,25 +96,38 @@ def read_advisories(text: str, *, file: str) -> tuple[Advisory, ...]:
     except ValueError as error:
         raise ConfigError(f"not JSON: {error}", file=file, hint=_HINT) from None
     if isinstance(document, dict) and "advisories" in document:
-        rows = document["advisories"]
-        if not isinstance(rows, list):
-            raise ConfigError("`advisories` is not a list", file=file, hint=_HINT)
-        return tuple(_own(row, number, file) for number, row in enumerate(rows, start=1))
+        return advisories_of(document["advisories"], file=file)
     records = document if isinstance(document, list) else [document]
     return tuple(_osv(row, number, file) for number, row in enumerate(records, start=1))
 
 
-def _own(row: object, number: int, file: str) -> Advisory:
+def advisories_of(rows: object, *, file: str, source: str = "") -> tuple[Advisory, ...]:
+    """Parses a list of our own form. `file` is named in errors, and `source` is the registry that serves the list."""
+    if not isinstance(rows, list):
+        raise ConfigError("`advisories` is not a list", file=file, hint=_HINT)
+    return tuple(_own(row, number, file, source) for number, row in enumerate(rows, start=1))
+
+
+def _own(row: object, number: int, file: str, source: str) -> Advisory:
     if not isinstance(row, dict) or not isinstance(row.get("id"), str) or not set(row) <= {"id", "summary", *_LISTS}:
         raise ConfigError(f"advisory {number} has no id, or unknown keys", file=file, hint=_HINT)
     lists = {key: row.get(key, []) for key in _LISTS}
     if not all(isinstance(values, list) and all(isinstance(one, str) for one in values) for values in lists.values()):
         raise ConfigError(f"advisory {row['id']} has a value that is not a list of texts", file=file, hint=_HINT)
     digests, names, publishers, hosts, packages = (tuple(map(str.lower, lists[key])) for key in _LISTS)
+    for name in names:
+        _check_range(name, str(row["id"]), file)
     return Advisory(
         id=row["id"], summary=str(row.get("summary", "")), digests=digests, names=names, publishers=publishers, hosts=hosts,
-        packages=packages,
+        packages=packages, source=source,
     )  # fmt: skip
+
+
+def _check_range(name: str, advisory: str, file: str) -> None:
+    try:
+        VersionRange.parse(name.partition("@")[2] or "*")
+    except UsageError:
+        raise ConfigError(f"advisory {advisory} has a name without a valid range: {name!r}", file=file, hint=_HINT) from None
 
 
 def _osv(row: object, number: int, file: str) -> Advisory:
@@ -102,45 +150,60 @@ def _osv(row: object, number: int, file: str) -> Advisory:
 
 
 def apply_advisories(
-    report: ScanReport, advisories: Sequence[Advisory], *, files: Files, name: str, publisher: str = "", digest: str = ""
-) -> ScanReport:
+    report: ScanReport, advisories: Sequence[Advisory], *, files: Files, name: str, publisher: str = "", digest: str = "",
+    version: str = "",
+) -> ScanReport:  # fmt: skip
     """Adds a finding for each advisory that names this skill, its publisher, or a host or package that it uses."""
     if not advisories:
         return report
-    texts = dict(_texts(files))
-    used = tuple(dict.fromkeys(_packages(texts)))
-    hosts = tuple(dict.fromkeys((url.host, path) for path, text in texts.items() for url in urls_in(text)))
-    found = [
-        Finding(
-            code="SK911", message=f"{one.id}: {what}{f' ({one.summary})' if one.summary else ''}", file=where,
-            confidence=RULES["SK911"].confidence, reach=RULES["SK911"].reach,
-        )
-        for one in advisories
-        for what, where in _matches(one, hosts, used, (name.lower(), publisher.lower(), digest))
-    ]  # fmt: skip
+    identity = SkillIdentity(name=name, version=version, publishers=(publisher,) if publisher else (), digest=digest)
+    found = [one.finding for one in known_bad(advisories, identity, skill_traits(files))]
     return replace(report, findings=tuple(sorted((*report.findings, *found), key=lambda one: one.order)))
 
 
-def _matches(
-    advisory: Advisory,
-    hosts: Iterable[tuple[str, str]],
-    packages: Iterable[tuple[str, str, str]],
-    identity: tuple[str, str, str],
-) -> Iterator[tuple[str, str]]:
-    name, publisher, digest = identity
-    if digest and digest in advisory.digests:
+def skill_traits(files: Files) -> SkillTraits:
+    texts = dict(_texts(files))
+    hosts = dict.fromkeys((url.host, path) for path, text in texts.items() for url in urls_in(text))
+    return SkillTraits(hosts=tuple(hosts), packages=tuple(dict.fromkeys(_packages(texts))))
+
+
+def known_bad(advisories: Iterable[Advisory], identity: SkillIdentity, traits: SkillTraits) -> list[KnownBad]:
+    """Returns every match of these advisories."""
+    rule = RULES["SK911"]
+    found = []
+    for one in advisories:
+        label = f"{one.id} of {one.source}" if one.source else one.id
+        for what, where in (*_by_identity(one, identity), *_by_traits(one, traits)):
+            message = f"{label}: {what}{f' ({one.summary})' if one.summary else ''}"
+            finding = Finding(code="SK911", message=message, file=where, confidence=rule.confidence, reach=rule.reach)
+            found.append(KnownBad(one, finding))
+    return found
+
+
+def _by_identity(advisory: Advisory, identity: SkillIdentity) -> Iterator[tuple[str, str]]:
+    if identity.digest and identity.digest in advisory.digests:
         yield "these files are known to be bad", "SKILL.md"
-    if name in advisory.names:
-        yield f"the name {name} is known to be bad", "SKILL.md"
-    if publisher and publisher in advisory.publishers:
-        yield f"the publisher {publisher} is known to be bad", "SKILL.md"
-    for host, where in hosts:
+    for listed in advisory.names:
+        name, _, versions = listed.partition("@")
+        if name == identity.name.lower() and _covers(versions, identity.version):
+            yield f"the name {name}{f' {identity.version}' if versions else ''} is known to be bad", "SKILL.md"
+    for publisher in identity.publishers:
+        if publisher.lower() in advisory.publishers:
+            yield f"the publisher {publisher.lower()} is known to be bad", "SKILL.md"
+
+
+def _by_traits(advisory: Advisory, traits: SkillTraits) -> Iterator[tuple[str, str]]:
+    for host, where in traits.hosts:
         if any(f".{host}".endswith(f".{bad}") for bad in advisory.hosts):
             yield f"the host {host} is known to be bad", where
-    for package, version, where in packages:
+    for package, version, where in traits.packages:
         bad = (advisory.versions or {}).get(package, frozenset())
         if package in advisory.packages or (bad and (not version or version in bad)):
             yield f"the package {package.partition(':')[2]}{f' {version}' if version else ''} is known to be bad", where
+
+
+def _covers(versions: str, version: str) -> bool:
+    return not versions or (is_version(version) and Version.parse(version) in VersionRange.parse(versions))
 
 
 def _texts(files: Files) -> Iterator[tuple[str, str]]:

@@ -71,8 +71,8 @@ _KNOWN_PROGRAMS = words(
 _PACKAGE = text_pattern(r"(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[\w,.-]*\])?(?:(?:@|[<>=!~]=?).*)?")
 _NETWORK_LIBRARY = {
     TextKind.PYTHON: text_pattern(
-        r"(?m)^[ \t]{0,80}(?:import|from)[ \t]{1,8}(?:[\w., ]{1,200},[ \t]{0,8})?(?:socket|ssl|requests|httpx|aiohttp|urllib3?"
-        r"|http\.client|ftplib|smtplib|telnetlib|websockets?|paramiko|pycurl|boto3|dns|asyncssh|xmlrpc)\b"
+        r"(?m)^[ \t]{0,80}(?:import|from)[ \t]{1,8}(?:[\w., ]{1,200},[ \t]{0,8})?(?:socket|ssl|requests|httpx|aiohttp"
+        r"|urllib(?!\.(?:parse|error)\b)3?|http\.client|ftplib|smtplib|telnetlib|websockets?|paramiko|pycurl|boto3|dns|asyncssh|xmlrpc)\b"
     ),
     TextKind.JAVASCRIPT: text_pattern(
         r"(?:require ?\( ?|from ?|import ?\(? ?)['\"](?:node:)?(?:https?2?|net|tls|dgram|dns|axios|got|undici|node-fetch|ws"
@@ -92,7 +92,7 @@ _MADE_CODE = {
         rf"(?<![\w.])eval ?\(|\bnew Function ?\(|\bvm ?\. ?run\w{{1,30}} ?\(|\b(?:require|import) ?\( ?(?!{_SPELLED_OUT})"
     ),
     TextKind.SHELL: text_pattern(
-        r"(?m)(?:^|[;&|(]) ?(?:eval\b|(?:\.|source) \S{0,200}[$<]|\$[({]?\w)|\| ?(?:ba|z|da)?sh\b|\bxxd -r|\bbase64 -(?:d|D)"
+        r"(?m)(?:^|[;&|(]) ?(?:eval\b|(?:\.|source) \S{0,200}[$<])|\| ?(?:ba|z|da)?sh\b|\bxxd -r|\bbase64 -(?:d|D)"
     ),
 }
 _SCRIPTS = (TextKind.PYTHON, TextKind.JAVASCRIPT)
@@ -115,7 +115,7 @@ def note_command(command: ShellCommand, text: SkillText, collector: FindingColle
             if _is_named(url, text):
                 collector.add_capability("network", url.host)
     if name in _CLIENTS and command.arguments and (not hosts or re.search(r"://[^/\s]*[$`{]", everything)):
-        _note_client(command, collector)
+        _note_client(command, text, collector)
     for package in _installed(name, command.arguments):
         collector.add_capability("packages", package)
 
@@ -196,7 +196,7 @@ def _is_program(written: str, name: str, text: SkillText) -> bool:
     return _PROGRAM.fullmatch(name) is not None and not (text.is_in_document and name.endswith(_FILE_NAMES))
 
 
-def _note_client(command: ShellCommand, collector: FindingCollector) -> None:
+def _note_client(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     """A client without a host that can be read reaches one all the same; `ssh user@host` has it without `://`."""
     for word in command.arguments:
         found = re.fullmatch(r"(?:[\w.-]+@)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?::.*)?", word)
@@ -204,7 +204,7 @@ def _note_client(command: ShellCommand, collector: FindingCollector) -> None:
             collector.add_capability("network", found[1])
             return
     if not {"--version", "--help", "-h", "-V"} & set(command.arguments):
-        collector.add_capability("network", COMPUTED)
+        note_computed("network", text, collector)
 
 
 def _installed(name: str, arguments: tuple[str, ...] | list[str]) -> list[str]:

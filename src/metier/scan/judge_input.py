@@ -34,8 +34,10 @@ _MOST_NAMES, _FIRST_USES = 40, 5
 _RANKS = 8
 # Marks of common chat templates. A server may interpret them even within a message.
 _MARKS = lazy_pattern(
-    r"<(?=[|\uff5c]|/?s>|/?(?:start|end)_of_turn|/?(?:think|tool_call|tool_response|tools)>|bos>|eos>|<SYS|</SYS)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS)\])"
+    r"<(?=[|\uff5c]|/?s>|/?(?:start|end)_of_turn|<SYS|</SYS|seed:|extra_id_|reserved_|/?(?:antml:)?(?:function|invoke)"
+    r"|(?i:/?(?:think(?:ing)?|answer|tool_(?:calls?|response)|tools|bos|eos|pad|unk|sep|sop|eop)>|(?:bos|eos)_|special_))"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|THINK|ARGS|CALL_ID|gMASK|sMASK)\]|\||e~\[)"
+    r"|\](?=~[a-z]\])"
 )
 
 

@@ -41,9 +41,10 @@ _INTERPRETERS = (
     ("sh", TextKind.SHELL),
     ("pwsh", TextKind.POWERSHELL),
 )
-# Characters that move the cursor, hide or reorder text. An excerpt shows their code points.
+# Characters that move the cursor, hide or reorder text, or are blank letters. An excerpt shows their code points.
 _UNSHOWN = lazy_pattern(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
-                      r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]")  # fmt: skip
+                      r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]"
+                      r"|[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U0001d173-\U0001d17a]")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

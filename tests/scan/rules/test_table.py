@@ -46,9 +46,9 @@ def test_a_rule_is_documented_and_mapped(rule: Rule) -> None:
     assert rule.why.endswith((".", "`"))
     assert "  " not in rule.why
     assert rule.hint
+    assert re.fullmatch(r"AST(?:0[1-9]|10)", rule.ast10)
     if rule.category != "scan":
         assert re.fullmatch(r"ASI(?:0[1-9]|10)", rule.owasp)
-        assert re.fullmatch(r"AST(?:0[1-9]|10)", rule.ast10)
         assert re.fullmatch(r"AITech-\d{1,2}\.\d", rule.aitech)
 
 

@@ -141,6 +141,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "registry": {
         "serve": ("metier.cli.registry.serve:serve", "Serve a registry of skills."),
         "key": ("", "Manage the key that signs your releases."),
+        "advisory": ("", "Manage what a registry knows to be bad."),
         "token": ("", "Create, list and revoke tokens of your registry."),
         "trusted-publisher": ("", "Manage the CI jobs that may publish without a stored token."),
         "review": ("", "Review uploads before they are online."),
@@ -161,6 +162,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "new": ("metier.cli.registry.key:new", "Create a signing key."),
         "show": ("metier.cli.registry.key:show", "Show the public half of your key."),
         "register": ("metier.cli.registry.key:register", "Register your key with a registry."),
+    },
+    "registry advisory": {
+        "list": ("metier.cli.registry.advisory:list_all", "List the advisories of a registry, verified."),
+        "add": ("metier.cli.registry.advisory:add", "Add an advisory, and quarantine what it names."),
+        "withdraw": ("metier.cli.registry.advisory:withdraw", "Withdraw an advisory."),
+        "trust": ("metier.cli.registry.advisory:trust", "Accept another key, or an older list, of a registry."),
+        "key": ("metier.cli.registry.advisory:key", "Show or replace the key that signs your registry's advisories."),
     },
     "registry token": {
         "create": ("metier.cli.registry.token:create", "Create a token; it is shown once."),

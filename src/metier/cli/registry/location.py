@@ -51,6 +51,7 @@ def server_options(
         blobs=blobs or settings.path("registry.blobs") or f"file://{folder}/blobs",
         url=(url or settings.path("registry.url") or "").rstrip("/"),
         rates=RequestRates() if has_limits else RequestRates(read=(0, 0), download=(0, 0), write=(0, 0)),
+        advisory_key=advisory_key_file(app, db=db),
         proxy_blobs=settings.boolean("registry.proxy_blobs"),
         site=_site(app),
         public_metrics=settings.boolean("registry.public_metrics"),
@@ -60,6 +61,15 @@ def server_options(
         policy=_policy(app),
         **more,
     )
+
+
+def advisory_key_file(app: App, *, db: str | None = None) -> str:
+    """Returns the file of the key that signs advisories: beside a SQLite database, else in the home folder."""
+    from metier.registry.domain.registry import key_file_beside
+
+    folder = app.paths.at("registry")
+    address = db or app.settings.path("registry.db") or f"sqlite://{folder}/registry.sqlite"
+    return key_file_beside(address) or os.path.join(folder, "advisories.key")
 
 
 def _policy(app: App) -> ReleasePolicy:

@@ -14,10 +14,10 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import ScannedSkill, scan_folder
-from metier.runtime import CapabilityList, Usage
+from metier.runtime import CapabilityList, Deed, DeedKind, Usage
 from metier.scan import ScanVerdict
 from metier.spec import Capabilities
-from metier.values import dataclass
+from metier.values import dataclass, replace
 
 from .install_common import enumerated
 from .scan import capability_row
@@ -25,6 +25,10 @@ from .scan import capability_row
 __all__ = ["audit"]
 
 _SIGNS = {ScanVerdict.PASS: ("✓", "green"), ScanVerdict.REVIEW: ("?", "yellow"), ScanVerdict.BLOCK: ("✗", "red")}
+
+_DEEDS = {
+    "contacted": DeedKind.HOST, "ran": DeedKind.COMMAND, "used files": DeedKind.FILE, "was refused": DeedKind.DENIED,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,8 @@ class AuditedSkill:
     usage: Usage
     last_used: str = ""
     """The last day with an activation, a read or a run; empty if there was none."""
+    deeds: tuple[Deed, ...] = ()
+    """What it did in sessions."""
     limit: CapabilityList | None = None
     """The list that it is held to; None if it was not installed."""
 
@@ -47,6 +53,11 @@ class AuditedSkill:
         return self.scanned.report.capabilities.beyond(self.limit.listed) if self.limit else Capabilities()
 
     @property
+    def known_bad(self) -> tuple[str, ...]:
+        """What advisories say of it."""
+        return tuple(one.message for one in self.scanned.report.findings if one.code == "SK911")
+
+    @property
     def order(self) -> tuple[int, int, str]:
         """Those with a worse verdict and with more kinds of capabilities come first."""
         return (-self.scanned.report.verdict.rank, -len(self.capabilities.lines()), self.scanned.name)
@@ -58,14 +69,15 @@ def audit(app: App, *, unused: bool) -> Result:
     """Show what each skill on this machine can do, and what it did.
 
     An installed skill is shown with the list of its lock, to which it is held; any other with what its files do. What it did
-    is from the sessions of metier: activations, scripts and refusals. Nothing is run; `metier skill scan NAME --run` does that.
-    Skills of other agents' sessions are in `metier stats`.
+    is from the sessions of metier: activations, scripts, hosts, commands, files, refusals. Nothing is run; `metier skill scan
+    NAME --run` does that. Skills of other agents' sessions are in `metier stats`.
     """
     skills = sorted(_audited(app), key=lambda each: each.order)
     shown = [each for each in skills if not (unused and each.last_used)]
     return Result(
         data={"skills": [_row(each) for each in shown], "unused": [each.scanned.name for each in skills if not each.last_used]},
         lines=lambda terminal: _lines(shown, terminal),
+        notes=tuple(map(one_line, app.advisories.notes)),
         pages=True,
     )
 
@@ -76,15 +88,20 @@ def _audited(app: App) -> Iterator[AuditedSkill]:
     for row in app.sessions.store.usage():
         used[row.skill] = used.get(row.skill, Usage()) + row.usage
         last[row.skill] = max(last.get(row.skill, ""), row.day)
+    deeds: dict[str, list[Deed]] = {}
+    for deed in app.sessions.store.deeds():
+        deeds.setdefault(deed.skill, []).append(deed)
     seen = set()
     for entry in app.catalog.entries:
         if entry.folder not in seen:
             seen.add(entry.folder)
+            scanned = scan_folder(entry.folder)
             yield AuditedSkill(
-                scanned=scan_folder(entry.folder),
+                scanned=replace(scanned, report=app.advisories.check(scanned)),
                 source=str(entry.source),
                 usage=used.get(entry.name, Usage()),
                 last_used=last.get(entry.name, ""),
+                deeds=tuple(deeds.get(entry.name, ())),
                 limit=app.capability_lists.find(entry.folder),
             )
 
@@ -105,6 +122,8 @@ def _row(each: AuditedSkill) -> dict[str, Any]:
         "failures": usage.failures,
         "refusals": usage.refusals,
         "last_used": each.last_used or None,
+        "did": [{"kind": one.kind, "name": one.name, "times": one.times, "last": one.last} for one in each.deeds],
+        "known_bad": list(each.known_bad),
     }
 
 
@@ -113,9 +132,14 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
         sign, style = _SIGNS[each.scanned.report.verdict]
         name = terminal.paint(one_line(each.scanned.name), "bold")
         yield f"{terminal.paint(sign, style)} {name}  {terminal.paint(each.source, 'dim')}  {_deeds(each)}"
+        for message in each.known_bad:
+            yield f"    {terminal.paint('known bad:', 'red')} {one_line(message)}"
         for line in each.capabilities.lines():
             kind, _, names = one_line(line).partition(": ")
             yield f"    {terminal.paint(f'{kind}:', 'dim')} {names}"
+        for title, kind in _DEEDS.items():
+            if deeds := [_times(one) for one in each.deeds if one.kind is kind]:
+                yield f"    {terminal.paint(f'{title}:', 'dim')} {one_line(enumerated(deeds))}"
         if each.unlisted:
             yield f"    {terminal.paint('not in its list:', 'yellow')} {one_line(enumerated(each.unlisted.words()))}"
         if each.limit and not each.limit.is_agreed:
@@ -127,6 +151,10 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
         return
     idle = sum(not each.last_used for each in skills)
     yield terminal.paint(f"{plural(len(skills), 'skill')}, {idle} unused; `metier skill scan NAME --run` runs one", "dim")
+
+
+def _times(deed: Deed) -> str:
+    return f"{deed.name} ({deed.times} times)" if deed.times > 1 else deed.name
 
 
 def _deeds(each: AuditedSkill) -> str:

@@ -50,7 +50,10 @@ def _code(text: str) -> Code:
 
 
 def _row(code: Code) -> dict[str, Any]:
-    return {slot: getattr(code, slot) for slot in code.__slots__}
+    row = {slot: getattr(code, slot) for slot in code.__slots__}
+    if rule := RULES.get(code.code):
+        row |= {"category": rule.category, "owasp": rule.owasp, "ast10": rule.ast10, "aitech": rule.aitech}
+    return row
 
 
 def _page(code: Code, terminal: Terminal) -> Iterator[str]:

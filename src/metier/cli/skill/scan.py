@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.archive import digest
 from metier.cli.completion import skills_or_paths
 from metier.cli.core.bulk_options import jobs_option, journal_option, on_option, opened_journal
 from metier.cli.core.dispatch import command
@@ -24,15 +23,12 @@ from metier.install import ScannedSkill, UnscannedSkill, scan_folders, scan_ref
 from metier.runtime.behaviour import BehaviourReport, with_behaviour
 from metier.scan import (
     RULES,
-    Advisory,
     Finding,
     ModelOpinion,
     ScanReport,
     ScanVerdict,
     Waiver,
-    apply_advisories,
     apply_waivers,
-    read_advisories,
     read_waivers,
 )
 from metier.spec import Capabilities
@@ -57,7 +53,7 @@ _JUDGE_HINT = "`metier skill scan NAME --judge [--model NAME]`; see docs/scan.md
     "--fail-on", type=click.Choice(list(_LIMITS)), default="block", show_default=True, help="Exit with 1 from this verdict on."
 )
 @click.option("--waivers", "waiver_file", metavar="FILE", help="Accepted findings: rule, path, reason, expiry (TOML).")
-@click.option("--offline", is_flag=True, help="For a REF: use only the cache.")
+@click.option("--offline", is_flag=True, help="Use only the cache, for a REF and for advisories.")
 @click.option("--run", "runs", is_flag=True, help="Also run it in the sandbox, without network, and report what it does.")
 @click.option("--judge", is_flag=True, help="Ask a model too; it can only add findings.")
 @click.option("--model", metavar="NAME", help="With --judge: use this model instead of the one in your settings.")
@@ -81,7 +77,8 @@ def scan(
         raise UsageError("--model needs --judge", hint=_JUDGE_HINT)
     if judge and offline:
         raise UsageError("--judge needs a model and cannot be used with --offline", hint=_JUDGE_HINT)
-    waivers, advisories = _waivers(app, waiver_file), _advisories(app)
+    waivers = _waivers(app, waiver_file)
+    app.advisories.load(offline=offline)
     folders, fetched = _targets(app, targets or (() if installed else (".",)), offline=offline)
     if installed:
         folders = [*(entry.folder for entry in app.catalog.entries), *folders]
@@ -91,8 +88,8 @@ def scan(
     if judge:
         skills, more = _judge(app, skills, model)
         notes += more
-    if advisories:
-        skills = [replace(one, report=_known_bad(one, advisories)) for one in skills]
+    notes += app.advisories.notes
+    skills = [replace(one, report=app.advisories.check(one)) for one in skills]
     seen = _observe(skills) if runs else {}
     skills = [replace(one, report=with_behaviour(one.report, seen[one.where])) if runs else one for one in skills]
     today = date.today()  # noqa: DTZ011 - a waiver ends with the user's local day
@@ -190,27 +187,6 @@ def _waivers(app: App, file: str | None) -> tuple[Waiver, ...]:
     except FileNotFoundError:
         raise NotFoundError(f"no such file: {file!r}", hint="see docs/scan.md for the format of waivers") from None
     return read_waivers(text, file=file)
-
-
-def _advisories(app: App) -> tuple[Advisory, ...]:
-    """Reads the files of advisories that the settings name; of a folder, every JSON file."""
-    found: list[Advisory] = []
-    for named in app.settings["scan.advisories"].value or ():
-        place = Path(os.path.expanduser(str(named)))
-        files = sorted(place.rglob("*.json")) if place.is_dir() else [place]
-        for file in files:
-            try:
-                found += read_advisories(file.read_text(encoding="utf-8"), file=str(file))
-            except FileNotFoundError:
-                hint = "correct it with `metier config set scan.advisories PATH`"
-                raise NotFoundError(f"no such file of advisories: {str(named)!r}", hint=hint) from None
-    return tuple(found)
-
-
-def _known_bad(skill: ScannedSkill, advisories: Sequence[Advisory]) -> ScanReport:
-    return apply_advisories(
-        skill.report, advisories, files=skill.files, name=skill.name, publisher=skill.publisher, digest=digest(skill.files)
-    )
 
 
 def _text(skills: Sequence[ScannedSkill], form: str, base: str) -> str | None:

@@ -134,7 +134,7 @@ def _result(app: App, updated: Sequence[_Updated], *, dry_run: bool) -> Result:
         data={"dry_run": dry_run, "skills": rows, **result_row(*results)},
         lines=lines,
         pages=True,
-        notes=takeover_notes(app, *results),
+        notes=(*map(one_line, app.advisories.notes), *takeover_notes(app, *results)),
         status=6 if has_conflicts else 1 if failed else 0,
     )
 

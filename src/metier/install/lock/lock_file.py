@@ -21,7 +21,10 @@ from metier.values import dataclass, field, replace
 
 from .locked_packages import LockedPackages, parse_packages, render_packages
 
-__all__ = ["REGISTRY_KINDS", "Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
+__all__ = [
+    "REGISTRY_KINDS", "Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "publisher_of_origin",
+    "render_lock",
+]  # fmt: skip
 
 REGISTRY_KINDS = frozenset({"registry", "clawhub"})
 """The kinds of origins that have versions by name."""
@@ -61,6 +64,16 @@ class Origin:
     def folder_name(self) -> str:
         """The name of the skill's folder in the source; at the top of a source, the name of that."""
         return self.path.rpartition("/")[2] or self.url.rstrip("/").rpartition("/")[2].partition(".")[0]
+
+
+def publisher_of_origin(origin: Origin) -> str:
+    """Returns the owner of a repository, else the host; empty for a path, and for a registry, which checks its own owners."""
+    if origin.kind in ("path", "archive", "registry", "clawhub"):
+        return ""
+    plain = origin.url.partition("://")[2] or origin.url.replace(":", "/", 1)
+    host, _, path = plain.rpartition("@")[2].partition("/")
+    owner, slash, _ = path.partition("/")
+    return owner if slash and origin.kind in ("git", "oci") else host.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

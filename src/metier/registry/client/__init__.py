@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from metier.registry.oci_artifact import MANIFEST_TYPE, oci_digest
     from metier.registry.wire import PublishReceipt, ReleaseFinding
 
+    from .advisory_lists import AdvisoryLists, KnownList
     from .checked_skill import CheckedSkill, check_skill
     from .credentials import Logins, SigningKeyFile
     from .file_selection import SelectedFiles, select_files
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MANIFEST_TYPE",
+    "AdvisoryLists",
     "CheckedSkill",
     "Json",
+    "KnownList",
     "Logins",
     "PackedSkill",
     "PublishOptions",
@@ -52,6 +55,7 @@ if not TYPE_CHECKING:
             "metier.registry.domain.secrets": ("find_secrets",),
             "metier.registry.oci_artifact": ("MANIFEST_TYPE", "oci_digest"),
             "metier.registry.wire": ("PublishReceipt", "ReleaseFinding"),
+            "metier.registry.client.advisory_lists": ("AdvisoryLists", "KnownList"),
             "metier.registry.client.checked_skill": ("CheckedSkill", "check_skill"),
             "metier.registry.client.oci_package": ("PackedSkill", "pack_for_oci"),
             "metier.registry.client.credentials": ("Logins", "SigningKeyFile"),

@@ -144,6 +144,21 @@ class RegistryClient:
     def register_key(self, namespace: str, public: str, *, note: str = "") -> Json:
         return self._change("POST", f"/namespaces/{quote(namespace, safe='')}/keys", {"public": public, "note": note})
 
+    def advisories(self, *, patience: float, limit: int) -> bytes:
+        """Returns the signed list of advisories. It is for everyone, so the token stays here."""
+        if self.offline:
+            raise UnavailableError(f"cannot contact {self.url} while offline", hint="run it without --offline")
+        anonymous = RegistryClient(
+            url=self.url, insecure=self.insecure, environment=self.environment, silence=min(patience, self.silence)
+        )
+        return anonymous._send("GET", "/advisories", None, headers={}, limit=limit).content
+
+    def add_advisory(self, **advisory: object) -> Json:
+        return self._change("POST", "/advisories", dict(advisory))
+
+    def withdraw_advisory(self, advisory: str) -> Json:
+        return self._request("DELETE", f"/advisories/{quote(advisory, safe='')}")
+
     def trusted_publishers(self, namespace: str) -> list[Json]:
         return list(self._request("GET", _publishers(namespace)).get("publishers", []))
 

@@ -15,6 +15,7 @@ import msgspec
 from metier.archive import ArchiveFormat, Contents, digest, file_hashes, pack, strip_top_folder, unpack
 from metier.errors import InvalidSkillError, RefusedError
 from metier.registry.wire import FileRow, ReleaseDetails, ReleaseFinding
+from metier.scan import SkillTraits, skill_traits
 from metier.spec import (
     SKILL_FILE,
     Files,
@@ -85,6 +86,8 @@ class Admission:
     """Errors and warnings."""
     words: tuple[tuple[str, ...], ...]
     spellings: tuple[str, ...]
+    traits: SkillTraits = SkillTraits()
+    """What advisories may name in its files."""
     is_refused: bool = False
 
     @property
@@ -136,6 +139,7 @@ def admit(data: bytes, kind: PackageKind, scanner: ReleaseScanner | None = None,
         findings=findings_from(problems),
         words=document_terms(head.name, head.tags, head.description, head.body),
         spellings=spelling_words(head.name, " ".join(head.tags), head.description),
+        traits=skill_traits(contents),
         is_refused=blocked or any(problem.severity is Severity.ERROR for problem in problems),
     )
 

@@ -31,6 +31,7 @@ from .records import (
 
 __all__ = [
     "AccountStore",
+    "AdvisoryStore",
     "BlobStore",
     "DeviceLoginStore",
     "DownloadStore",
@@ -371,6 +372,26 @@ class DownloadStore(Protocol):
     async def forget_identities(self, *, before: str) -> None: ...
 
 
+class AdvisoryStore(Protocol):
+    """Advisories, as JSON by their id. Each change makes the number of their list grow."""
+
+    async def advisories_number(self) -> int: ...
+
+    async def advisories(self) -> tuple[int, list[str]]:
+        """Returns the number of the list, and the advisories that are not withdrawn in the order of their addition."""
+
+    async def add_advisory(self, advisory: str, contents: str, *, event: AuditEvent) -> bool:
+        """Returns False if the id was used before, also by one that is withdrawn."""
+
+    async def withdraw_advisory(self, advisory: str, *, event: AuditEvent) -> bool:
+        """Returns False if there is none."""
+
+    async def advisory_key(self) -> str:
+        """Returns the public key that signs the list; empty if there is none yet."""
+
+    async def set_advisory_key(self, public: str, *, event: AuditEvent) -> None: ...
+
+
 class JobStore(Protocol):
     async def enqueue(self, kind: str, subject: str, *, due: Millis) -> None:
         """Adds a job, once for each kind and subject. An existing job becomes due at the earlier time."""
@@ -396,7 +417,8 @@ class Changes:
 
 class RegistryStore(
     PackageStore, SearchStore, ModerationStore, AccountStore, UserStore, DeviceLoginStore, InvitationStore,
-    TrustedPublisherStore, PageSessionStore, UploadStore, ReviewStore, DownloadStore, JobStore, Protocol
+    TrustedPublisherStore, PageSessionStore, UploadStore, ReviewStore, DownloadStore, JobStore,
+    AdvisoryStore, Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

@@ -7,7 +7,8 @@ may have deleted an old copy of the same bytes meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
 
 import msgspec
 
@@ -29,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 RESERVED = frozenset("""
-    account admin agents anonymous api audit docs favicon-ico healthz index invitations login logout metier metrics
+    account admin advisories agents anonymous api audit docs favicon-ico healthz index invitations login logout metier metrics
     namespaces new openapi owner owners publish quarantine readyz registry reports review reviews robots-txt search
     security settings skill skills static t tokens trending users v2 well-known
 """.split())  # noqa: SIM905  # fmt: skip
@@ -62,6 +63,15 @@ class PublishOutcome:
     """False for a new package."""
 
 
+class UploadCheck(Protocol):
+    """Refuses an upload that an advisory names."""
+
+    async def check(self, admitted: Admission, publishers: Iterable[str], version: str = "") -> Admission: ...
+
+    async def names_versions_of(self, name: str) -> bool:
+        """Returns whether the version decides if an advisory names this skill."""
+
+
 Admit = Callable[[bytes, PackageKind, str | None], Awaitable[Admission]]
 """Checks an upload; the last argument is the version that the request names."""
 
@@ -81,7 +91,7 @@ class ReleasePolicy:
 class Publisher:
     def __init__(
         self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis], admit: Admit, turns: UploadTurns,
-        policy: ReleasePolicy | None = None,
+        policy: ReleasePolicy | None = None, advisories: UploadCheck | None = None,
     ) -> None:  # fmt: skip
         self._store = store
         self._blobs = blobs
@@ -89,6 +99,7 @@ class Publisher:
         self._admit = admit
         self._policy = policy or ReleasePolicy()
         self._similar = SimilarNames(store, clock)
+        self._advisories = advisories
         self.turns = turns
 
     def namespace(self, caller: Caller, wanted: str) -> str:
@@ -114,6 +125,7 @@ class Publisher:
         before = await self._store.find_package(admitted.kind, admitted.name)
         if before is None:
             admitted = await self._with_similar_name(admitted)
+        admitted = await self._with_advisories(caller, admitted, namespace)
         if admitted.is_refused:
             if options.dry_run:
                 return PublishOutcome(admitted, None, None, created=False, dry_run=True)
@@ -138,6 +150,15 @@ class Publisher:
                 await self._blobs.put(admitted.archive_name, admitted.archive)
 
         return await self._store.publish(draft, caller.publishes_in, keep_archive=keep_archive)
+
+    async def _with_advisories(self, caller: Caller, admitted: Admission, namespace: str) -> Admission:
+        if self._advisories is None or admitted.is_refused:
+            return admitted
+        version = admitted.version or ""
+        if not version and await self._advisories.names_versions_of(admitted.name):
+            draft = draft_release(caller, namespace, admitted, visibility=None, at=self._clock())
+            version = (await self._store.try_publish(draft, caller.publishes_in))[1].version
+        return await self._advisories.check(admitted, (namespace,), version)
 
     async def _with_similar_name(self, admitted: Admission) -> Admission:
         """Adds a warning if a new name is one edit away from a popular one."""

@@ -84,6 +84,13 @@ class Queries:
             )
         return package, release
 
+    async def quarantined(self, caller: Caller, kind: PackageKind, name: str, version: str) -> tuple[Package, Release] | None:
+        """Returns a version that was online and is quarantined, for the page that says why. Its files are not for readers."""
+        package = await self.find_package(caller, kind, name)
+        held = await self._store.any_release(package.id, version) if is_version(version) else None
+        shown = held is not None and held.state == ReleaseState.QUARANTINED and held.online is not None
+        return (package, held) if held and shown else None
+
     async def _no_release(self, package: Package, version: str) -> MetierError:
         held = await self._store.any_release(package.id, version) if is_version(version) else None
         if held and held.state == ReleaseState.QUARANTINED and held.online is not None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from metier.errors import RefusedError
 from metier.registry.blobs import CachedBlobs, open_blobs
 from metier.registry.store import open_store
 from metier.registry.workers import WorkBudgetError, WorkerPool, Workers
+from metier.scan import SkillTraits
 from metier.values import dataclass, field
 
 from .admission import Admission, ReleaseScanner, admit
+from .advisories import Advisories, ReadTraits, archive_traits, open_key
 from .device_logins import DeviceLogins
 from .download_counts import DownloadCounter
 from .failed_logins import FailedLogins
@@ -43,6 +47,7 @@ __all__ = [
     "ServerOptions",
     "Site",
     "WorkLimits",
+    "key_file_beside",
     "now_millis",
     "open_registry",
 ]
@@ -167,6 +172,8 @@ class ServerOptions:
     metrics_folder: str = ""
     """The folder in which the workers of one server save their counters; empty for a single worker."""
     policy: ReleasePolicy = field(default_factory=ReleasePolicy)
+    advisory_key: str = ""
+    """The file of the private key that signs advisories; empty means `advisories.key` beside a SQLite database."""
     scanner: str = ""
     """Another scanner of uploads, as `module:function`; empty for the rules of the scan alone."""
 
@@ -181,6 +188,7 @@ class Registry:
     publisher: Publisher
     ownership: Ownership
     moderation: Moderation
+    advisories: Advisories
     reviews: Reviews
     signatures: Signatures
     tokens: Tokens
@@ -233,6 +241,8 @@ async def open_registry(
         work, oidc = options.work, options.oidc
         tokens = Tokens(store, default_days=options.token_days)
         workers = workers or _start_workers(work)
+        key = await open_key(store, options.advisory_key or key_file_beside(options.db), at=clock())
+        advisories = Advisories(store, blobs, clock, _traits_in_process(workers.checks, work.check_seconds), key)
         turns = UploadTurns(work.check_processes, most=work.uploads, most_per_token=work.uploads_per_token)
         return Registry(
             options=options,
@@ -241,10 +251,11 @@ async def open_registry(
             clock=clock,
             queries=queries,
             publisher=Publisher(
-                store, blobs, clock, _admission(workers.checks, scanner, work.check_seconds), turns, options.policy
+                store, blobs, clock, _admission(workers.checks, scanner, work.check_seconds), turns, options.policy, advisories
             ),
             ownership=Ownership(store, clock),
             moderation=Moderation(store, queries, clock),
+            advisories=advisories,
             reviews=Reviews(store, clock, options.policy),
             signatures=Signatures(store, clock),
             tokens=tokens,
@@ -288,6 +299,20 @@ def _start_workers(work: WorkLimits) -> Workers:
         WorkerPool(work.check_processes, memory_bytes=work.memory_bytes, most_waiting=work.uploads, niceness=10),
         WorkerPool(work.page_processes, memory_bytes=work.memory_bytes, niceness=5),
     )
+
+
+def key_file_beside(db: str) -> str:
+    """Returns the file of the key of a SQLite database; empty for another engine."""
+    parts = urlsplit(db)
+    folder, name = os.path.split(unquote(parts.path))
+    return os.path.join(folder, "advisories.key") if parts.scheme == "sqlite" and name else ""
+
+
+def _traits_in_process(checks: WorkerPool, seconds: float) -> ReadTraits:
+    async def read(data: bytes) -> SkillTraits:
+        return await checks.run(archive_traits, data, seconds=seconds)
+
+    return read
 
 
 def _admission(checks: WorkerPool, scanner: ReleaseScanner | None, seconds: float) -> Admit:

@@ -8,6 +8,7 @@ import msgspec
 
 from metier.archive import unpack
 from metier.registry.wire import ReleaseFinding
+from metier.scan import SkillTraits, skill_traits
 from metier.values import dataclass
 
 from .admission import ReleaseScanner, findings_from, scan_release
@@ -21,6 +22,7 @@ __all__ = ["Rescan", "named_scanner", "record_rescan", "rescan_archive"]
 class Rescan:
     verdict: ScanStatus
     findings: tuple[ReleaseFinding, ...]
+    traits: SkillTraits = SkillTraits()
 
     @property
     def findings_json(self) -> str:
@@ -36,8 +38,9 @@ def named_scanner(name: str) -> ReleaseScanner:
 
 def rescan_archive(scanner: ReleaseScanner, data: bytes, name: str) -> Rescan:
     """Scans a stored archive, in a worker."""
-    result = scanner(unpack(data), name=name)
-    return Rescan(result.verdict, findings_from(result.problems))
+    contents = unpack(data)
+    result = scanner(contents, name=name)
+    return Rescan(result.verdict, findings_from(result.problems), skill_traits(contents))
 
 
 async def record_rescan(store: RegistryStore, package: Package, release: Release, result: Rescan, *, at: Millis) -> None:

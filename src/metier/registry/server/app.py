@@ -24,7 +24,19 @@ from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry, ServerOptions, now_millis, open_registry
 from metier.registry.workers import Workers
 
-from . import accounts, clawhub, device_logins, discovery, error_responses, oci, operations, people, reviews, trusted_publishers
+from . import (
+    accounts,
+    advisories,
+    clawhub,
+    device_logins,
+    discovery,
+    error_responses,
+    oci,
+    operations,
+    people,
+    reviews,
+    trusted_publishers,
+)
 from .authentication import authenticate, bearer_token, redacted_path
 from .background_jobs import run_background_jobs
 from .client_address import TrustedProxies, limit_key
@@ -62,6 +74,7 @@ def create_app(
         *reviews.review_routes(PackageKind.AGENT),
         *reviews.NAMESPACE_ROUTES,
         *accounts.ROUTES,
+        *advisories.ROUTES,
         *people.ROUTES,
         *device_logins.ROUTES,
         *trusted_publishers.ROUTES,

@@ -12,6 +12,7 @@ import logging
 from datetime import UTC, datetime
 
 from metier.errors import MetierError, NotFoundError, UnavailableError
+from metier.registry.domain.advisories import with_known_bad
 from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry
 from metier.registry.domain.rescans import record_rescan, rescan_archive
@@ -132,8 +133,25 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
         data = await registry.blobs.get(release.archive)
         seconds = registry.options.work.check_seconds
         result = await registry.workers.checks.run(rescan_archive, registry.scanner, data, name, seconds=seconds)
+        owners = await registry.store.owners(package.id)
+        result = with_known_bad(result, await registry.advisories.active(), package, release, owners)
         await record_rescan(registry.store, package, release, result, at=registry.clock())
 
 
-_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell, "cooldown": _cooldown,
-         "terms": _terms}  # fmt: skip
+async def _advisory(registry: Registry, job: QueuedJob) -> None:
+    """Quarantines the releases whose files an advisory names. The subject is its id."""
+    held = await registry.advisories.search_archives(job.subject)
+    if held:
+        _log.info("advisory %s quarantined %s", job.subject, ", ".join(held))
+
+
+_JOBS = {
+    "purge": _purge,
+    "forget": _forget,
+    "index": _index,
+    "scan": _scan,
+    "spell": _spell,
+    "cooldown": _cooldown,
+    "terms": _terms,
+    "advisory": _advisory,
+}

@@ -39,6 +39,7 @@ _TABLES: dict[str, tuple[str, str]] = {
     ),
     "trusted_publisher": ("id, namespace, package, issuer, repository, workflow, ref, environment, created, project_id", "id"),
     "signing_key": ("id, namespace, keyid, public, note, created, revoked", "id"),
+    "advisory": ("id, contents, added, withdrawn", "id"),
     "report": ("id, package, version, reporter, reason, details, state, created, note, address", "id"),
     "audit": ("id, at, actor, action, subject, details, token, address", "id"),
     "download_day": ("package, day, version, downloads", "package, day, version"),

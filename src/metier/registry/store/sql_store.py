@@ -9,6 +9,7 @@ from metier.errors import UsageError
 from metier.registry.domain.protocols import Changes
 
 from .accounts import AccountRows
+from .advisories import AdvisoryRows
 from .common_terms import CommonTermRows
 from .device_logins import DeviceLoginRows
 from .downloads import DownloadRows
@@ -31,7 +32,7 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 
 class SqlStore(
     PackageRows, SearchRows, CommonTermRows, SpellingRows, ModerationRows, AccountRows, UserRows, DeviceLoginRows,
-    InvitationRows, TrustedPublisherRows, PageSessionRows, ReviewRows, DownloadRows, JobRows
+    InvitationRows, TrustedPublisherRows, PageSessionRows, ReviewRows, DownloadRows, JobRows, AdvisoryRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -99,7 +99,9 @@ async def diff(request: RegistryRequest) -> HttpResponse:
 
 
 async def security(request: RegistryRequest) -> HttpResponse:
-    package, release = await _requested(request)
+    queries, version = request.registry.queries, request.query_params.get("version", "")
+    held = await queries.quarantined(request.caller, PackageKind.SKILL, request.params["name"], version)
+    package, release = held or await _requested(request)
     signatures = [each for each in await request.registry.queries.signatures(package) if each.version == release.version]
     return _tab(
         request, "security.html", "security", package, release, findings=findings_of(release), signatures=signatures,

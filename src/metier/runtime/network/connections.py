@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from metier.values import dataclass, field
 
-__all__ = ["Connection", "ConnectionDecision", "MaskedSecret", "SecretPlace"]
+__all__ = ["Connection", "ConnectionDecision", "MaskedSecret", "SecretPlace", "hosts_of"]
 
 
 class ConnectionDecision(StrEnum):
@@ -29,6 +30,11 @@ class Connection:
     received: int = 0
     decision: ConnectionDecision = ConnectionDecision.ALLOWED
     note: str = ""
+
+
+def hosts_of(connections: Iterable[Connection], decision: ConnectionDecision) -> tuple[str, ...]:
+    """Returns the hosts of the connections that ended so, each once."""
+    return tuple(dict.fromkeys(one.host for one in connections if one.decision is decision))
 
 
 class SecretPlace(StrEnum):

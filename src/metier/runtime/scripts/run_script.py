@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from metier.errors import MetierError, UnavailableError
 from metier.runtime import events
 from metier.runtime.async_bridge import in_thread
+from metier.runtime.network.connections import ConnectionDecision, hosts_of
 from metier.runtime.policy.permissions import script_tool_request
 from metier.runtime.script_run import Outcome, ScriptRun
 from metier.runtime.tool_errors import BadArgumentsError, OverBudgetError
@@ -146,4 +147,6 @@ def _finished(session: Session, skill: str, script: str, outcome: Outcome | None
         duration=outcome.duration,
         timed_out=outcome.timed_out,
         level=outcome.isolation.level,
+        contacted=hosts_of(outcome.connections, ConnectionDecision.ALLOWED),
+        denied=hosts_of(outcome.connections, ConnectionDecision.REFUSED),
     )

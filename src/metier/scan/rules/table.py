@@ -43,7 +43,7 @@ class Rule:
 
     @property
     def ast10(self) -> str:
-        """The id in OWASP's Agentic Skills Top 10; empty for the scan's own rules about waivers and models."""
+        """The id in OWASP's Agentic Skills Top 10."""
         return _AST10_OF_CODE.get(self.code) or _AST10.get(self.category, "")
 
     @property
@@ -62,7 +62,7 @@ _AST10 = {
 }  # fmt: skip
 _AST10_OF_CODE = {
     "SK405": "AST05", "SK407": "AST03", "SK418": "AST06", "SK504": "AST01", "SK524": "AST06", "SK606": "AST09",
-    "SK901": "AST08", "SK902": "AST08", "SK911": "AST02",
+    "SK901": "AST08", "SK902": "AST08", "SK903": "AST09", "SK904": "AST09", "SK910": "AST08", "SK911": "AST02",
 }  # fmt: skip
 LOW, MEDIUM, HIGH = Confidence
 SKILL, PROJECT, MACHINE, ACCOUNTS = ScanReach

@@ -14,6 +14,7 @@ from metier.disclosure import escape_xml
 from metier.errors import plural
 from metier.runtime import events
 from metier.runtime.async_bridge import in_thread
+from metier.runtime.network.connections import ConnectionDecision, hosts_of
 from metier.runtime.policy.patterns import ToolRequest, command_request
 from metier.runtime.policy.permissions import script_tool_request
 from metier.runtime.policy.tool_names import ToolKind
@@ -232,6 +233,8 @@ def _emit(session: Session, call: CommandCall, permit: Permit, outcome: Outcome)
     event = events.ActionTaken(
         timestamp=session.services.clock(), tool=call.tool, command=call.text, size=_size(outcome),
         exit_code=outcome.exit_code, duration=outcome.duration, level=outcome.isolation.level,
+        contacted=hosts_of(outcome.connections, ConnectionDecision.ALLOWED),
+        denied=hosts_of(outcome.connections, ConnectionDecision.REFUSED),
     )  # fmt: skip
     emit_taken(session, permit, event)
 
