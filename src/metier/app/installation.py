@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         InstallResult,
         InstallScope,
         Progress,
+        Scan,
         ScopeLevel,
         SkillCache,
         SkillStore,
@@ -317,8 +318,15 @@ class Installation:
 
         return SkillCache(self.paths.cache("skills"))
 
-    def _scan(self, access: Access) -> AdvisedScan:
-        """Scans what is installed. A pass is cached by the content that was scanned; advisories are compared each time."""
-        from metier.install import AdvisedScan, cached_scan
+    @property
+    def scan(self) -> Scan:
+        """Scans what is installed. A pass is cached by the content that was scanned."""
+        from metier.install import cached_scan
 
-        return AdvisedScan(scan=cached_scan(self.cache), find_advisories=lambda: self.find_advisories(access.offline))
+        return cached_scan(self.cache)
+
+    def _scan(self, access: Access) -> AdvisedScan:
+        """Scans what is to be installed, and compares it with the advisories each time."""
+        from metier.install import AdvisedScan
+
+        return AdvisedScan(scan=self.scan, find_advisories=lambda: self.find_advisories(access.offline))

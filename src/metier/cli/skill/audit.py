@@ -137,8 +137,8 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
         for line in each.capabilities.lines():
             kind, _, names = one_line(line).partition(": ")
             yield f"    {terminal.paint(f'{kind}:', 'dim')} {names}"
-        for title, kind in _DEEDS.items():
-            if deeds := [_times(one) for one in each.deeds if one.kind is kind]:
+        for title, of in _DEEDS.items():
+            if deeds := [_times(one) for one in each.deeds if one.kind is of]:
                 yield f"    {terminal.paint(f'{title}:', 'dim')} {one_line(enumerated(deeds))}"
         if each.unlisted:
             yield f"    {terminal.paint('not in its list:', 'yellow')} {one_line(enumerated(each.unlisted.words()))}"

@@ -238,9 +238,7 @@ def _capabilities(app: App, files: Files, entry: Entry, origin: dict[str, Any] |
         return Capabilities.of(origin["capabilities"])
     if entry.state is State.SKIPPED or entry.source is Source.MCP:
         return None
-    from metier.install import cached_scan
-
-    scanned = cached_scan(app.installation.cache)(files, folder=entry.folder.rpartition("/")[2])
+    scanned = app.installation.scan(files, folder=entry.folder.rpartition("/")[2])
     return scanned.capabilities if scanned else None
 
 
