@@ -18,6 +18,8 @@ FILE = re.compile(r"(?<![\w./~-])((?:[\w-]+/)+[\w.-]+\.(?:py|md|toml|sql|sh|json
 def named_files(text: str) -> set[str]:
     # A `file NAME` block of a tutorial writes the file.
     text = re.sub(r"^`{3,}file .*$", "", text, flags=re.MULTILINE)
+    # A `json` block is what the program prints for somebody's skill.
+    text = re.sub(r"^```json\n.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     # COMMAND.py and the like are placeholders.
     found = [name for name in FILE.findall(text) if not re.search(r"/[A-Z_]{3,}(?!\.md)\b|test_[A-Z]", name)]
     return {
