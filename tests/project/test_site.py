@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from metier.config import KEYS
 from metier.scan import RULES
 from metier.spec import CODES
 from tools.docs import list_versions
-from tools.documentation.build import nav_files, read_nav
+from tools.documentation.build import copy_commands_only, nav_files, read_nav
 from tools.documentation.pages import DOCUMENTS, copy_pages
 from tools.documentation.reference import PARTS, command_files, package_files
 
@@ -97,6 +98,19 @@ def test_the_version_menu_works_from_disk(site: Path) -> None:
 def test_a_tutorial_shows_files_by_name_and_no_markup_of_transcripts(site: Path) -> None:
     text = (site / "tutorials/author.html").read_text(encoding="utf-8")
     assert ("scripts/add_columns.py</span>" in text, "[[" in text) == (True, False)
+
+
+def test_the_copy_button_of_a_console_block_copies_the_commands_alone(site: Path) -> None:
+    text = (site / "tutorials/author.html").read_text(encoding="utf-8")
+    copied = [html.unescape(each) for each in re.findall(r'data-copy="([^"]*)"', text)]
+    assert copied[0].startswith("metier skill create csv-totals --template script \\\n    -d ")
+    assert copied[0].endswith('"\ncd ~/.metier/skills/csv-totals')
+    assert not [each for each in copied if "✓" in each or each.startswith("$")]
+
+
+def test_a_block_without_commands_is_copied_whole() -> None:
+    block = '<div class="language-console highlight"><pre><code>only output\n</code></pre></div>'
+    assert copy_commands_only(block) == block
 
 
 def test_the_build_fails_for_a_link_and_an_anchor_that_lead_nowhere(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -22,10 +23,11 @@ import tomlkit
 from tools.documentation.pages import copy_pages
 from tools.documentation.reference import PARTS, command_files, package_files
 
-__all__ = ["build", "nav_files", "read_nav", "run_generator"]
+__all__ = ["build", "copy_commands_only", "nav_files", "read_nav", "run_generator"]
 
 _SHIM = "https://unpkg.com/iframe-worker/shim"
 _OWN_SHIM = "assets/javascripts/file-worker.js"
+_CONSOLE = re.compile(r'<div class="language-console highlight">(?=(.*?)</div>)', re.DOTALL)
 
 
 def main() -> int:
@@ -48,6 +50,8 @@ def build(root: Path, target: Path, *, python: bool) -> int:
         if problems := run_generator(work):
             print(f"{problems}\nerror: the site was not built; see the problems above", file=sys.stderr)
             return 1
+        for page in (work / "site").rglob("*.html"):
+            page.write_text(copy_commands_only(page.read_text(encoding="utf-8")), encoding="utf-8")
         _make_self_contained(work / "site")
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(work / "site", target)
@@ -76,6 +80,22 @@ def nav_files(nav: list[Any]) -> list[str]:
         for value in item.values() if isinstance(item, dict) else [item]:
             found += nav_files(value) if isinstance(value, list) else [value]
     return found
+
+
+def copy_commands_only(text: str) -> str:
+    """Makes the copy button of a console block copy its commands, without prompts and output."""
+
+    def mark(found: re.Match[str]) -> str:
+        lines = html.unescape(re.sub(r"<[^>]+>", "", found[1])).split("\n")
+        commands = [
+            line.removeprefix("$ ")
+            for before, line in zip(["", *lines], lines, strict=False)
+            if line.startswith("$ ") or before.endswith("\\")
+        ]
+        copied = html.escape("\n".join(commands))
+        return f'{found[0][:-1]} data-copy="{copied}">' if commands else found[0]
+
+    return _CONSOLE.sub(mark, text)
 
 
 def _settings(root: Path, commands: list[tuple[str, str, str]], packages: list[tuple[str, str, str]]) -> dict[str, Any]:
