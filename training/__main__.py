@@ -27,6 +27,7 @@ from training.networks import NOT_ASKED, fit_threshold, orders, shifted
 from training.pipeline import BRIEF, SETTINGS, Fitted, Material, fit
 from training.reproducibility import TOLERANCE, compare, digest
 from training.vectors import make_vectors
+from training.written import by_others, read_written
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "src" / "metier" / "selection" / "data" / "trained.bin"
@@ -55,7 +56,8 @@ def main() -> None:
     else:
         vectors = options.work / "vectors.npz"
         if not vectors.exists():
-            make_vectors(skills, vectors)
+            publishers = {name for one in queries for name in (one.source, one.home)}
+            make_vectors(skills, by_others(read_written(skills), publishers), vectors)
         trained = trained_from(vectors)
     asked = [*queries, *read_negatives(options.data), *unrelated(sorted({one.home for one in queries}))]
     material = Material(skills, asked, trained)
@@ -125,7 +127,8 @@ def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str,
     fitted: list[Fitted] = []
     for fold in range(FOLDS):
         left_out = {source for source, number in fold_of.items() if number == fold}
-        made = fit([one for one in asked if one.source not in left_out], material, left_out)
+        publishers = left_out | {one.home for one in asked if one.source in left_out and one.kind not in NOT_ASKED}
+        made = fit([one for one in asked if one.source not in left_out], material, publishers)
         fitted.append(made)
         order = orders(made.networks["many"], made.networks["few"])
         held = examples(material.libraries, [one for one in asked if one.source in left_out], made.trained, SETTINGS)

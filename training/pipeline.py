@@ -24,6 +24,7 @@ from training.networks import (
     right_rows,
 )
 from training.quoted import fragments, quoted_requests
+from training.written import by_others, read_near_misses, read_written
 
 __all__ = ["BRIEF", "SETTINGS", "Fitted", "Material", "fit"]
 
@@ -41,6 +42,7 @@ class Material:
         bare, self.quoted = quoted_requests(skills)
         self.bare = Libraries(bare, trained)
         self.brief = [*fragments(self.quoted), *self.quoted[1::3]]
+        self.written, self.near_misses = read_written(skills), read_near_misses(skills)
         real = [one for one in asked if one.kind not in NOT_ASKED]
         self.wordings = wordings(self.libraries, real, trained)
 
@@ -56,7 +58,11 @@ class Fitted:
 
 
 def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str] = frozenset()) -> Fitted:
-    """Fits all networks to these requests and to the quoted ones of publishers that are not left out."""
+    """Fits all networks to these requests and to the quoted and written ones of publishers that are not left out.
+
+    The written requests teach which topic fits and when none does. In a large library many skills would do for one of them,
+    so the order there learns nothing from them, and the confidence neither.
+    """
     wanted = {one.query for one in asked if one.kind not in NOT_ASKED}
     salience = fit_salience([one for one in material.wordings if one.request.query in wanted])
     trained = replace(material.trained, networks={"salience": salience})
@@ -65,13 +71,17 @@ def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str
     quoted = [one for one in material.quoted if one.source not in left_out]
     more = examples(material.bare, quoted, trained, ("all", "own"))
     brief = examples(material.bare, [one for one in material.brief if one.source not in left_out], trained, BRIEF)
-    many, few = fit_order(right + more, MANY), fit_order(right + more, FEW)
+    written = by_others(material.written, left_out)
+    topics = examples(material.libraries, written, trained, ("own",))
+    others = [*written[::3], *by_others(material.near_misses, left_out)]
+    apart = examples(material.libraries, others, trained, ("all", "own"))
+    many, few = fit_order(right + more, MANY), fit_order(right + more + topics, FEW)
     order = orders(many, few)
     networks = {
         "salience": salience,
         "many": many,
         "few": few,
-        "fit": fit_verdict(*fitting_rows([*lists, *brief], order)),
+        "fit": fit_verdict(*fitting_rows([*lists, *brief, *apart], order)),
         "sure": fit_verdict(*right_rows([*lists, *brief], order)),
     }
     return Fitted(trained, networks)
