@@ -27,7 +27,6 @@ from training.networks import NOT_ASKED, fit_threshold, orders, shifted
 from training.pipeline import BRIEF, SETTINGS, Fitted, Material, fit
 from training.reproducibility import TOLERANCE, compare, digest
 from training.vectors import make_vectors
-from training.written import by_others, read_written
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "src" / "metier" / "selection" / "data" / "trained.bin"
@@ -56,8 +55,7 @@ def main() -> None:
     else:
         vectors = options.work / "vectors.npz"
         if not vectors.exists():
-            publishers = {name for one in queries for name in (one.source, one.home)}
-            make_vectors(skills, by_others(read_written(skills), publishers), vectors)
+            make_vectors(skills, vectors)
         trained = trained_from(vectors)
     asked = [*queries, *read_negatives(options.data), *unrelated(sorted({one.home for one in queries}))]
     material = Material(skills, asked, trained)

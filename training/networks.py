@@ -39,8 +39,8 @@ ENSEMBLE_SIZE = 6
 MANY = {"all": 1.0, "all-front": 0.3}
 FEW = {"own": 1.0, "own-front": 0.3}
 """The settings that each ordering network learns from, with their weights."""
-ORDER_WEIGHT = {"quoted": 0.3, "written": 0.3}
-"""Weights of a quoted phrase and of a request that we wrote, relative to a query, for the order."""
+QUOTED = 0.3
+"""Weight of a quoted phrase relative to a query, for the order."""
 BRIEF = 0.6
 """Weight of a quoted phrase or a fragment of one, for fit and confidence."""
 UNRELATED_WEIGHT = {"all": 3.0, "some": 3.0, "own": 3.0, "tiny": 6.0}
@@ -101,7 +101,7 @@ def fit_order(lists: Sequence[Example], counts: Mapping[str, float]) -> Network:
     for place, one in enumerate(useful):
         size = len(one.ids)
         values[place, :size], there[place, :size] = one.values, True
-        weight = counts[one.setting] * ORDER_WEIGHT.get(one.request.kind, 1)
+        weight = counts[one.setting] * (QUOTED if one.request.kind == "quoted" else 1)
         wanted[place, :size] = weight * one.right / one.right.sum()
     middle, spread = mean_and_spread(values[there])
     values = np.clip((values - middle) / spread, -4, 4)

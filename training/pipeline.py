@@ -60,8 +60,8 @@ class Fitted:
 def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str] = frozenset()) -> Fitted:
     """Fits all networks to these requests and to the quoted and written ones of publishers that are not left out.
 
-    The written requests teach which topic fits and when none does. In a large library many skills would do for one of them,
-    so the order there learns nothing from them, and the confidence neither.
+    The written requests and near misses teach when a skill fits. The order learns nothing from them: they were written for
+    skills of all kinds, and the networks would unlearn what distinguishes the skills that people ask for.
     """
     wanted = {one.query for one in asked if one.kind not in NOT_ASKED}
     salience = fit_salience([one for one in material.wordings if one.request.query in wanted])
@@ -72,10 +72,9 @@ def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str
     more = examples(material.bare, quoted, trained, ("all", "own"))
     brief = examples(material.bare, [one for one in material.brief if one.source not in left_out], trained, BRIEF)
     written = by_others(material.written, left_out)
-    topics = examples(material.libraries, written, trained, ("own",))
     others = [*written[::3], *by_others(material.near_misses, left_out)]
     apart = examples(material.libraries, others, trained, ("all", "own"))
-    many, few = fit_order(right + more, MANY), fit_order(right + more + topics, FEW)
+    many, few = fit_order(right + more, MANY), fit_order(right + more, FEW)
     order = orders(many, few)
     networks = {
         "salience": salience,

@@ -8,7 +8,7 @@ similarity of two descriptions is pulled towards MiniLM's. No query is ever seen
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from metier.selection.embeddings import embedding_text
 from metier.selection.index_document import IndexDocument, read_skill
 from metier.selection.minilm import MiniLM
 from metier.selection.tokenization import split_sentences, split_words, term_hash, word_terms
-from training.labels import Labelled, Plain
+from training.labels import Plain
 
 __all__ = ["encoded", "make_vectors"]
 
@@ -48,8 +48,6 @@ class Counted:
     front: Bag
     halves: tuple[Bag, Bag]
     lines: tuple[list[Bag], list[Bag]]
-    requests: tuple[Bag, ...] = ()
-    """What we wrote for this skill, if it is not of a publisher of the dev queries."""
 
 
 def vocabulary_of(documents: Sequence[IndexDocument]) -> tuple[list[str], dict[str, int], dict[str, str]]:
@@ -78,7 +76,7 @@ def frequency_in(texts: Sequence[str], number: dict[str, int]) -> Array:
     return found
 
 
-def count(document: IndexDocument, requests: Sequence[str], number: dict[str, int], idf: Array) -> Counted:
+def count(document: IndexDocument, number: dict[str, int], idf: Array) -> Counted:
     def bag(text: str) -> Counter[int]:
         return Counter(number[term] for word in split_words(text) for term in word_terms(word) if term in number)
 
@@ -94,8 +92,7 @@ def count(document: IndexDocument, requests: Sequence[str], number: dict[str, in
         totals[side].update(part)
         if 3 <= len(part) <= 40:
             lines[side].append(frozen(part))
-    asked = (frozen(part) for text in requests if (part := bag(text)))
-    return Counted(frozen(front), (weightiest(totals[0], idf), weightiest(totals[1], idf)), lines, tuple(asked))
+    return Counted(frozen(front), (weightiest(totals[0], idf), weightiest(totals[1], idf)), lines)
 
 
 def frozen(bag: Counter[int]) -> Bag:
@@ -108,13 +105,6 @@ def weightiest(bag: Counter[int], idf: Array) -> Bag:
         return whole
     order = np.argsort(-idf[whole.terms] * whole.counts / (whole.counts + 1))[:BODY_TERMS]
     return Bag(whole.terms[order], whole.counts[order])
-
-
-def request_for(one: Counted, side: int, rng: np.random.Generator) -> Bag:
-    """Returns a sentence of one half of the body, or one time in two a request that was written for the skill."""
-    if one.requests and rng.random() < 0.5:
-        return one.requests[rng.integers(len(one.requests))]
-    return one.lines[side][rng.integers(len(one.lines[side]))]
 
 
 def thinned(bag: Bag, rng: np.random.Generator) -> Bag:
@@ -237,7 +227,7 @@ def train(counted: list[Counted], names: list[str], start: Array, idf: Array, gu
         for chosen in batches(model, counted, rng, hard=epoch % 2 == 1):
             side = int(rng.integers(2))
             some = [counted[n] for n in chosen]
-            asked = [thinned(request_for(one, side, rng), rng) for one in some]
+            asked = [thinned(one.lines[side][rng.integers(len(one.lines[side]))], rng) for one in some]
             texts = [model.read(bags) for bags in (asked, [one.front for one in some], [one.halves[1 - side] for one in some])]
             # A skill of the same name under another publisher is a twin: not right, and not wrong either.
             same = (twin[chosen][:, None] == twin[chosen][None, :]) & ~np.eye(len(chosen), dtype=bool)
@@ -273,11 +263,7 @@ def reduced(vectors: Array) -> Array:
     return np.asarray(short / np.linalg.norm(short, axis=1, keepdims=True), dtype=np.float32)
 
 
-def make_vectors(skills: Sequence[Plain], requests: Sequence[Labelled], out: Path) -> None:
-    """The requests must be for skills of publishers that no measured query comes from."""
-    written: dict[str, list[str]] = defaultdict(list)
-    for one in requests:
-        written[one.skills[0]].append(one.query)
+def make_vectors(skills: Sequence[Plain], out: Path) -> None:
     documents = [read_skill(skill) for skill in skills]
     stems, frequency, surface = vocabulary_of(documents)
     number = {stem: place for place, stem in enumerate(stems)}
@@ -286,7 +272,7 @@ def make_vectors(skills: Sequence[Plain], requests: Sequence[Labelled], out: Pat
     idf = np.log1p((len(documents) + 0.5) / (df + 0.5)).astype(np.float32)
     teacher = encoded([embedding_text(skill) for skill in skills], out.parent / "descriptions.npy")
     begin = reduced(encoded([surface[stem] for stem in stems], out.parent / "words.npy"))
-    counted = [count(document, written[skill.id], number, idf) for skill, document in zip(skills, documents, strict=True)]
+    counted = [count(document, number, idf) for document in documents]
     model = train(counted, [document.name for document in documents], begin, idf, teacher)
     np.savez(
         out,
