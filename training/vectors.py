@@ -249,7 +249,7 @@ def encoded(texts: Sequence[str], kept: Path) -> Array:
     """Returns MiniLM's unit vectors, cached in a file because they take minutes."""
     if kept.exists() and len(found := np.load(kept)) == len(texts):
         return np.asarray(found)
-    found = MiniLM()(texts)
+    found = MiniLM(tuned=False)(texts)
     kept.parent.mkdir(parents=True, exist_ok=True)
     np.save(kept, found)
     return np.asarray(found)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
 from metier.errors import UnavailableError
@@ -30,6 +31,17 @@ def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_DIGEST", "0" * 64)
     with pytest.raises(UnavailableError, match="not the one"):
         MiniLM()
+
+
+@pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")
+def test_our_changes_are_small_and_in_the_linear_layers_only() -> None:
+    tuned, plain = MiniLM().weights, MiniLM(tuned=False).weights
+    changed = {name for name in plain if not np.array_equal(tuned[name], plain[name])}
+    assert changed == {f"encoder.layer.{layer}.{part}.weight" for layer in range(6) for part in minilm.LINEAR}
+    for name in sorted(changed):
+        change = tuned[name] - plain[name]
+        assert np.linalg.norm(change) < 0.5 * np.linalg.norm(plain[name])
+        assert np.linalg.matrix_rank(change, tol=1e-3 * np.linalg.norm(change, 2)) <= 16
 
 
 @pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")

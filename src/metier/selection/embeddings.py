@@ -16,7 +16,8 @@ from .index_document import SelectableSkill, stamp_of
 
 __all__ = ["Encoder", "SkillEmbeddings", "embedding_text"]
 
-_FORMAT = 1
+_FORMAT = 2
+"""Another one when the shipped encoder changes, so that saved embeddings are computed again."""
 
 
 class Encoder(Protocol):

