@@ -48,12 +48,16 @@ from metier.selection.signals import SIGNALS
 from metier.selection.trained_data import NETWORKS, TRAINED_FORMAT, Network, TrainedData, load_trained_data, read_network
 from training.examples import FOLDS, Example, Libraries, examples, folds_by_source, judgements, make_example
 from training.labels import Labelled, Plain, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
+from training.written import read_near_misses, read_written
 
 ROOT = Path(__file__).resolve().parents[1]
 LEARNT = ROOT / "training" / "folds.bin"
 UNRELATED = ROOT / "tests" / "data" / "selection"
 ACTIVATE, MEANING = SelectorOptions().activate, SelectorOptions().similarity
 UNRELATED_FILES = ("unrelated.jsonl", "unrelated_fresh.jsonl")
+_WRITTEN = 5
+"""Each of so many of the requests that we wrote is measured."""
+_ODDS = math.log(ACTIVATE / (1 - ACTIVATE))
 KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
 SPEED = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
 Figures = dict[str, float]
@@ -89,7 +93,8 @@ class Folds:
         ]
 
     def without(self, source: str) -> TrainedData:
-        return self.trained[self.of[source]]
+        # A source without a fold is in no training data.
+        return self.trained[self.of.get(source, 0)]
 
     def asked(self, libraries: Libraries, asked: Sequence[Labelled], setting: str) -> list[Example]:
         limit = SelectorOptions().candidates
@@ -140,6 +145,7 @@ def main() -> int:
         semantic(report, skills, folds, lists, options.semantic)
     for setting, name in (("all", "whole library"), ("own", "own library of ten or more")):
         styles(report, folds, lists[setting], name)
+    written(report, skills, folds, libraries, every)
     ablation(report, folds, lists["all"])
     missed = {setting: folds.asked(libraries, negatives, setting) for setting in ("all", "own")}
     curves = activation(report, folds, lists, missed)
@@ -325,6 +331,18 @@ def styles(report: Report, folds: Folds, lists: Sequence[Example], name: str) ->
         rows.append((f"{kind or 'all'} ({len(chosen)})", *figures, f"{low:.1f} to {high:.1f}"))
     head = ("style", "BM25F NDCG@10", "BM25F R@5", "metier NDCG@10", "metier R@5", "95 % of NDCG@10, by publisher")
     report.add_table(f"By style, {name}", head, rows)
+
+
+def written(report: Report, skills: Sequence[Plain], folds: Folds, libraries: Libraries, every: int) -> None:
+    """Requests and near misses that we wrote, which no network here has seen."""
+    requests = read_written(skills)[:: _WRITTEN * every]
+    rows = []
+    for setting, name in (("all", "whole library"), ("own", "own library of ten or more")):
+        styles(report, folds, folds.asked(libraries, requests, setting), f"{name}, requests that we wrote")
+        near = folds.asked(libraries, read_near_misses(skills)[:: _WRITTEN * every], setting)
+        fits = [float(folds.fit(one)[one.right].max(initial=-9)) for one in near]
+        rows.append((name, str(len(near)), f"{100 * sum(value >= _ODDS for value in fits) / max(1, len(fits)):.1f}"))
+    report.add_table("Near misses that we wrote", ("library", "near misses", "the skill fits, %"), rows)
 
 
 def interval(figures: Sequence[tuple[str, float]]) -> tuple[float, float]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,9 +18,9 @@ import numpy as np
 from metier.selection.arrays import Array
 from metier.selection.confidence import confidence, log_size_excess, rank_features
 from metier.selection.confidence import fit as fit_of
-from metier.selection.container import pack, unpack
+from metier.selection.container import pack
 from metier.selection.ranker import order_scores
-from metier.selection.trained_data import TRAINED_FORMAT, Network, TrainedData, parse_trained_data, read_network
+from metier.selection.trained_data import TRAINED_FORMAT, TrainedData, parse_trained_data
 from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
 from training.labels import SELECTION_FILES, Labelled, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
 from training.networks import NOT_ASKED, fit_threshold, orders, shifted
@@ -32,8 +31,6 @@ from training.vectors import make_vectors
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "src" / "metier" / "selection" / "data" / "trained.bin"
 SHIPPED_FOLDS = HERE / "folds.bin"
-KEPT = ("salience", "many", "few", "sure")
-"""What `--fit` keeps."""
 NEVER = -9.0
 Figures = dict[str, list[dict[str, float]]]
 
@@ -45,7 +42,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=SHIPPED)
     parser.add_argument("--folds", type=Path, default=SHIPPED_FOLDS)
     parser.add_argument("--networks", action="store_true", help="keep the shipped word vectors, and fit the networks only")
-    parser.add_argument("--fit", action="store_true", help="keep all that ships, and train only the fit, which decides")
     parser.add_argument("--check", action="store_true", help="write to the work folder and compare with the shipped files")
     options = parser.parse_args()
     options.data = data_folder(options.data)
@@ -54,9 +50,8 @@ def main() -> None:
     begin = time.time()
     options.work.mkdir(parents=True, exist_ok=True)
     skills, queries = read_corpus(options.data), read_queries(options.data)
-    shipped = parse_trained_data(SHIPPED.read_bytes())
-    if options.networks or options.fit:
-        trained = replace(shipped, networks={})
+    if options.networks:
+        trained = replace(parse_trained_data(SHIPPED.read_bytes()), networks={})
     else:
         vectors = options.work / "vectors.npz"
         if not vectors.exists():
@@ -65,12 +60,10 @@ def main() -> None:
     asked = [*queries, *read_negatives(options.data), *unrelated(sorted({one.home for one in queries}))]
     material = Material(skills, asked, trained)
     print(f"{len(material.wordings)} requests read, {time.time() - begin:.0f} s", flush=True)
-    of_folds = unpack(SHIPPED_FOLDS.read_bytes(), version=TRAINED_FORMAT) if options.fit else {}
-    known = [{name: read_network(of_folds, f"{fold}.{name}") for name in KEPT} if of_folds else None for fold in range(FOLDS)]
-    kept, (shift, ease) = cross_validate(asked, material, known)
+    kept, (shift, ease) = cross_validate(asked, material)
     eased = {"ease": np.array([ease], dtype=np.float32)}
     options.folds.write_bytes(pack(kept | eased, version=TRAINED_FORMAT))
-    whole = fit(asked, material, kept={name: shipped.networks[name] for name in KEPT} if options.fit else None)
+    whole = fit(asked, material)
     whole.networks["fit"] = shifted(whole.networks["fit"], shift)
     options.out.write_bytes(pack(statistics_of(trained) | whole.arrays() | eased, version=TRAINED_FORMAT))
     print(f"{options.out.name}: {options.out.stat().st_size / 1e6:.1f} MB, {time.time() - begin:.0f} s")
@@ -123,13 +116,8 @@ def unrelated(publishers: list[str]) -> list[Labelled]:
     ]
 
 
-def cross_validate(
-    asked: list[Labelled], material: Material, known: Sequence[Mapping[str, Network] | None]
-) -> tuple[dict[str, Array], tuple[float, float]]:
-    """Prints the figures; returns the networks of each fold as arrays, and the shift and bonus of the fit by library size.
-
-    `known` has the networks of each fold that are kept.
-    """
+def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str, Array], tuple[float, float]]:
+    """Prints the figures; returns the networks of each fold as arrays, and the shift and bonus of the fit by library size."""
     fold_of = folds_by_source([one for one in asked if one.kind != "unrelated"])
     fold_of |= {one.source: int(one.source.rpartition("-")[2]) for one in asked if one.kind == "unrelated"}
     figures: Figures = defaultdict(list)
@@ -137,8 +125,7 @@ def cross_validate(
     fitted: list[Fitted] = []
     for fold in range(FOLDS):
         left_out = {source for source, number in fold_of.items() if number == fold}
-        publishers = left_out | {one.home for one in asked if one.source in left_out and one.kind not in NOT_ASKED}
-        made = fit([one for one in asked if one.source not in left_out], material, publishers, known[fold])
+        made = fit([one for one in asked if one.source not in left_out], material, left_out)
         fitted.append(made)
         order = orders(made.networks["many"], made.networks["few"])
         held = examples(material.libraries, [one for one in asked if one.source in left_out], made.trained, SETTINGS)

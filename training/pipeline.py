@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -24,7 +24,6 @@ from training.networks import (
     right_rows,
 )
 from training.quoted import fragments, quoted_requests
-from training.written import by_others, read_near_misses, read_written
 
 __all__ = ["BRIEF", "SETTINGS", "Fitted", "Material", "fit"]
 
@@ -42,7 +41,6 @@ class Material:
         bare, self.quoted = quoted_requests(skills)
         self.bare = Libraries(bare, trained)
         self.brief = [*fragments(self.quoted), *self.quoted[1::3]]
-        self.written, self.near_misses = read_written(skills), read_near_misses(skills)
         real = [one for one in asked if one.kind not in NOT_ASKED]
         self.wordings = wordings(self.libraries, real, trained)
 
@@ -57,39 +55,26 @@ class Fitted:
         return {key: part for name, network in self.networks.items() for key, part in _arrays(network, prefix + name).items()}
 
 
-def fit(
-    asked: Sequence[Labelled],
-    material: Material,
-    left_out: AbstractSet[str] = frozenset(),
-    kept: Mapping[str, Network] | None = None,
-) -> Fitted:
-    """Fits all networks to these requests and to the quoted and written ones of publishers that are not left out.
-
-    The written requests and near misses teach when a skill fits. The order learns nothing from them: they were written for
-    skills of all kinds, and the networks would unlearn what distinguishes the skills that people ask for. With `kept`
-    networks, only the fit is new.
-    """
-    networks = {**(kept or _ordering(asked, material, left_out))}
-    trained = replace(material.trained, networks={"salience": networks["salience"]})
-    order = orders(networks["many"], networks["few"])
-    lists = examples(material.libraries, asked, trained, SETTINGS)
-    lists += examples(material.bare, by_others(material.brief, left_out), trained, BRIEF)
-    others = [*by_others(material.written, left_out)[::3], *by_others(material.near_misses, left_out)]
-    apart = examples(material.libraries, others, trained, ("all", "own"))
-    networks["fit"] = fit_verdict(*fitting_rows([*lists, *apart], order))
-    if "sure" not in networks:
-        networks["sure"] = fit_verdict(*right_rows(lists, order))
-    return Fitted(trained, networks)
-
-
-def _ordering(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str]) -> dict[str, Network]:
-    real = [one for one in asked if one.kind not in NOT_ASKED]
-    wanted = {one.query for one in real}
+def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str] = frozenset()) -> Fitted:
+    """Fits all networks to these requests and to the quoted ones of publishers that are not left out."""
+    wanted = {one.query for one in asked if one.kind not in NOT_ASKED}
     salience = fit_salience([one for one in material.wordings if one.request.query in wanted])
     trained = replace(material.trained, networks={"salience": salience})
-    lists = examples(material.libraries, real, trained, sorted({*MANY, *FEW}))
-    lists += examples(material.bare, by_others(material.quoted, left_out), trained, ("all", "own"))
-    return {"salience": salience, "many": fit_order(lists, MANY), "few": fit_order(lists, FEW)}
+    lists = examples(material.libraries, asked, trained, SETTINGS)
+    right = [one for one in lists if one.request.kind not in NOT_ASKED]
+    quoted = [one for one in material.quoted if one.source not in left_out]
+    more = examples(material.bare, quoted, trained, ("all", "own"))
+    brief = examples(material.bare, [one for one in material.brief if one.source not in left_out], trained, BRIEF)
+    many, few = fit_order(right + more, MANY), fit_order(right + more, FEW)
+    order = orders(many, few)
+    networks = {
+        "salience": salience,
+        "many": many,
+        "few": few,
+        "fit": fit_verdict(*fitting_rows([*lists, *brief], order)),
+        "sure": fit_verdict(*right_rows([*lists, *brief], order)),
+    }
+    return Fitted(trained, networks)
 
 
 def _arrays(network: Network, prefix: str) -> dict[str, Array]:

@@ -95,8 +95,8 @@ class SelectorOptions:
     """Minimum fit to load a skill; docs/abstention.svg shows the cost of other values."""
     suggest: float = 0.25
     """Minimum fit to mention a skill."""
-    similarity: float = 1.6
-    """Log-odds that a sentence model adds at three standard deviations; values between 1.2 and 2.4 make no difference."""
+    similarity: float = 4.0
+    """Log-odds that a sentence model adds at three standard deviations; values between 3 and 6 make no difference."""
     keyword: float = 0.6
     """Probability that one trigger keyword alone is right."""
     verb: float = 1.8
