@@ -42,7 +42,16 @@ if TYPE_CHECKING:
         Sort,
         TrustedPublisher,
     )
-    from .domain.registry import OidcOptions, Registry, RequestRates, ServerOptions, Site, WorkLimits, open_registry
+    from .domain.registry import (
+        OidcOptions,
+        Registry,
+        RequestRates,
+        ServerOptions,
+        Site,
+        WorkLimits,
+        key_file_beside,
+        open_registry,
+    )
     from .domain.search_terms import document_terms, plain_words
     from .domain.tokens import check_scopes
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
@@ -112,6 +121,7 @@ _EXPORTS = {
         "ServerOptions",
         "Site",
         "WorkLimits",
+        "key_file_beside",
         "open_registry",
     ),
     "metier.registry.domain.search_terms": ("document_terms", "plain_words"),
@@ -202,6 +212,7 @@ __all__ = [
     "document_terms",
     "export_static",
     "invite",
+    "key_file_beside",
     "key_id",
     "list_tokens",
     "list_users",
