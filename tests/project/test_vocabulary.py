@@ -34,7 +34,7 @@ MISPLACED_COMMANDS: set[str] = set()
 INVERSES = {"disable": "enable", "logout": "login", "unpin": "pin", "unyank": "yank"}
 # A small group is one file.
 SMALL_GROUPS = {
-    "agent skill", "cache", "config", "policy", "registry key", "registry review", "registry token",
+    "agent skill", "cache", "config", "policy", "registry advisory", "registry key", "registry review", "registry token",
     "registry trusted-publisher", "registry user", "secret", "session", "workspace",
 }  # fmt: skip
 

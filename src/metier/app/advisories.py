@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .paths import Paths
     from .registries import Registries
 
-__all__ = ["Advisories"]
+__all__ = ["KnownAdvisories"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advisories:
+class KnownAdvisories:
     paths: Paths
     settings: Settings
     registries: Registries

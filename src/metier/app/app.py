@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from metier.mcp import RemoteServers
     from metier.sources import Grant, Grants, Trust
 
-    from .advisories import Advisories
+    from .advisories import KnownAdvisories
     from .capabilities import CapabilityLists
     from .conversations import Conversations
     from .host_listings import HostListings
@@ -208,10 +208,10 @@ class App:
         return CapabilityLists(installation=self.installation, approvals=lambda: self.sessions.approvals)
 
     @cached_property
-    def advisories(self) -> Advisories:
-        from .advisories import Advisories
+    def advisories(self) -> KnownAdvisories:
+        from .advisories import KnownAdvisories
 
-        return Advisories(
+        return KnownAdvisories(
             paths=self.paths, settings=self.settings, registries=self.registries, find_locked=self.capability_lists.locked
         )
 

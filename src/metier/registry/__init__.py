@@ -42,7 +42,16 @@ if TYPE_CHECKING:
         Sort,
         TrustedPublisher,
     )
-    from .domain.registry import OidcOptions, Registry, RequestRates, ServerOptions, Site, WorkLimits, open_registry
+    from .domain.registry import (
+        OidcOptions,
+        Registry,
+        RequestRates,
+        ServerOptions,
+        Site,
+        WorkLimits,
+        key_file_beside,
+        open_registry,
+    )
     from .domain.rescans import Rescan
     from .domain.search_terms import document_terms, plain_words
     from .domain.tokens import check_scopes
@@ -113,6 +122,7 @@ _EXPORTS = {
         "ServerOptions",
         "Site",
         "WorkLimits",
+        "key_file_beside",
         "open_registry",
     ),
     "metier.registry.domain.rescans": ("Rescan",),
@@ -206,6 +216,7 @@ __all__ = [
     "document_terms",
     "export_static",
     "invite",
+    "key_file_beside",
     "key_id",
     "list_tokens",
     "list_users",

@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from .tools.session_tools import read_file_text, static_tools
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
-    from .usage import Allowance, Budgets, Deed, DeedKind, Usage, UsageRow, UsageSummary, summarize_usage
+    from .usage import Allowance, Budgets, PastAction, PastActionKind, Usage, UsageRow, UsageSummary, summarize_usage
     from .workspace import AppliedChanges, FileChange, FileChangeKind, Workspace, WorkspaceMount, remove_abandoned_layers
 
 _EXPORTS = {
@@ -262,8 +262,8 @@ _EXPORTS = {
     "metier.runtime.usage": (
         "Allowance",
         "Budgets",
-        "Deed",
-        "DeedKind",
+        "PastAction",
+        "PastActionKind",
         "Usage",
         "UsageRow",
         "UsageSummary",
@@ -292,8 +292,6 @@ __all__ = [
     "ContainerRunner",
     "Corrections",
     "Database",
-    "Deed",
-    "DeedKind",
     "EngineKind",
     "Event",
     "EventBus",
@@ -323,6 +321,8 @@ __all__ = [
     "PackageMount",
     "PackagePlan",
     "PackageProvider",
+    "PastAction",
+    "PastActionKind",
     "PathContext",
     "Permissions",
     "Policy",

@@ -24,7 +24,7 @@ from metier.values import dataclass, replace
 from .activation import ActivatedBy, ActivationMode, ActiveSkill
 from .database import SqlConnection, open_database
 from .store_schema import StoreSchema
-from .usage import Deed, DeedKind, Usage, UsageRow
+from .usage import PastAction, PastActionKind, Usage, UsageRow
 
 __all__ = [
     "MOST_DEEDS", "MemorySessionStore", "SessionRows", "SessionStore", "SqlSessionStore", "StoredSession", "complete_id",
@@ -87,10 +87,10 @@ class SessionStore(Protocol):
 
     def usage(self, session: str | None = None) -> tuple[UsageRow, ...]: ...
 
-    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None:
+    def add_deeds(self, session: str, deeds: Iterable[PastAction]) -> None:
         """Adds what skills did, up to MOST_DEEDS names of each skill and kind in a session."""
 
-    def deeds(self) -> tuple[Deed, ...]:
+    def deeds(self) -> tuple[PastAction, ...]:
         """Returns what skills did in all sessions, sorted by skill, kind and name."""
 
 
@@ -101,7 +101,7 @@ class MemorySessionStore:
         self._lock = threading.RLock()
         self._sessions: dict[str, StoredSession] = {}
         self._usage: dict[tuple[str, str, str], Usage] = {}
-        self._deeds: dict[tuple[str, str, str, str], Deed] = {}
+        self._deeds: dict[tuple[str, str, str, str], PastAction] = {}
 
     def active(self, session: str) -> tuple[ActiveSkill, ...]:
         stored = self._sessions.get(session)
@@ -138,7 +138,7 @@ class MemorySessionStore:
             if session in (None, owner)
         )
 
-    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None:
+    def add_deeds(self, session: str, deeds: Iterable[PastAction]) -> None:
         with self._lock:
             for one in deeds:
                 key = (session, one.skill, one.kind.value, one.name)
@@ -149,7 +149,7 @@ class MemorySessionStore:
                 elif sum(known[:3] == key[:3] for known in self._deeds) < MOST_DEEDS:
                     self._deeds[key] = one
 
-    def deeds(self) -> tuple[Deed, ...]:
+    def deeds(self) -> tuple[PastAction, ...]:
         with self._lock:
             rows = sorted(self._deeds.values(), key=lambda one: (one.skill, one.kind, one.name))
         groups = (list(same) for _, same in groupby(rows, key=lambda one: (one.skill, one.kind, one.name)))
@@ -228,7 +228,7 @@ class SqlSessionStore:
             for owner, skill, day, *counts in rows
         )
 
-    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None:
+    def add_deeds(self, session: str, deeds: Iterable[PastAction]) -> None:
         with self._db.write(f"session {session}") as db:
             for one in deeds:
                 key = (session, one.skill, one.kind.value, one.name)
@@ -241,14 +241,15 @@ class SqlSessionStore:
                 if not changed and db.execute(known, key[:3]).fetchall()[0][0] < MOST_DEEDS:
                     db.execute("insert into deed values (?, ?, ?, ?, ?, ?)", (*key, one.times, one.last))
 
-    def deeds(self) -> tuple[Deed, ...]:
+    def deeds(self) -> tuple[PastAction, ...]:
         with self._db.read() as db:
             rows = db.execute(
                 "select skill, kind, name, cast(sum(times) as bigint), max(last) from deed"
                 " group by skill, kind, name order by skill, kind, name"
             ).fetchall()
         return tuple(
-            Deed(skill=skill, kind=DeedKind(kind), name=name, times=times, last=last) for skill, kind, name, times, last in rows
+            PastAction(skill=skill, kind=PastActionKind(kind), name=name, times=times, last=last)
+            for skill, kind, name, times, last in rows
         )
 
     def close(self) -> None:

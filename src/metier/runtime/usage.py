@@ -21,8 +21,8 @@ from .tool_errors import OverBudgetError
 __all__ = [
     "Allowance",
     "Budgets",
-    "Deed",
-    "DeedKind",
+    "PastAction",
+    "PastActionKind",
     "Usage",
     "UsageMeter",
     "UsageRow",
@@ -127,7 +127,7 @@ def summarize_usage(rows: Iterable[UsageRow], *, today: date, days: int) -> Usag
     return UsageSummary(total=sum(by_day.values(), Usage()), by_skill=by_skill, by_day=by_day)
 
 
-class DeedKind(StrEnum):
+class PastActionKind(StrEnum):
     """A kind of thing that a skill did in sessions."""
 
     HOST = "host"
@@ -141,11 +141,11 @@ class DeedKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class PastAction:
     """Something that a skill did, as the events of sessions have it."""
 
     skill: str
-    kind: DeedKind
+    kind: PastActionKind
     name: str
     times: int = 1
     last: str = ""
@@ -155,7 +155,7 @@ class Deed:
 class UsageStore(Protocol):
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None: ...
 
-    def add_deeds(self, session: str, deeds: Iterable[Deed]) -> None: ...
+    def add_deeds(self, session: str, deeds: Iterable[PastAction]) -> None: ...
 
 
 class UsageMeter:
@@ -201,25 +201,25 @@ def _losing_counts() -> Iterator[None]:
         _log.warning("usage not recorded: %s", error)
 
 
-def _deeds_of(event: Event) -> Iterator[Deed]:
+def _deeds_of(event: Event) -> Iterator[PastAction]:
     day = event.timestamp.date().isoformat()
     match event:
         case events.ScriptFinished(name=skill) if skill:
             found = [*_network(event)]
         case events.ActionTaken(name=skill) if skill:
-            found = [*_network(event), *((DeedKind.FILE, path) for path in event.paths)]
-            found += [(DeedKind.COMMAND, name) for name in _programs(event)]
+            found = [*_network(event), *((PastActionKind.FILE, path) for path in event.paths)]
+            found += [(PastActionKind.COMMAND, name) for name in _programs(event)]
         case events.ActionRefused(name=skill, what=what) if skill:
-            found = [(DeedKind.DENIED, what)]
+            found = [(PastActionKind.DENIED, what)]
         case _:
             return
     for kind, name in found:
-        yield Deed(skill=skill, kind=kind, name=name[:_LONGEST_NAME], last=day)
+        yield PastAction(skill=skill, kind=kind, name=name[:_LONGEST_NAME], last=day)
 
 
-def _network(event: events.ScriptFinished | events.ActionTaken) -> Iterator[tuple[DeedKind, str]]:
-    yield from ((DeedKind.HOST, host) for host in event.contacted)
-    yield from ((DeedKind.DENIED, f"Network({host})") for host in event.denied)
+def _network(event: events.ScriptFinished | events.ActionTaken) -> Iterator[tuple[PastActionKind, str]]:
+    yield from ((PastActionKind.HOST, host) for host in event.contacted)
+    yield from ((PastActionKind.DENIED, f"Network({host})") for host in event.denied)
 
 
 def _programs(event: events.ActionTaken) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ from metier.runtime import (
     ActivationMode,
     ActiveSkill,
     Approvals,
-    Deed,
-    DeedKind,
+    PastAction,
+    PastActionKind,
     SessionStore,
     StoredApprovals,
     Usage,
@@ -137,8 +137,8 @@ class SessionStoreConformance:
         with store.edit("s") as draft:
             draft.active = (active_skill("pdf"),)
         for session, last in (("s", "2026-01-02"), ("s", "2026-01-01"), ("t", "2026-01-03")):
-            store.add_deeds(session, [Deed(skill="pdf", kind=DeedKind.HOST, name="a.example", last=last)])
-        store.add_deeds("s", [Deed(skill="pdf", kind=DeedKind.COMMAND, name="git", last="2026-01-01")])
+            store.add_deeds(session, [PastAction(skill="pdf", kind=PastActionKind.HOST, name="a.example", last=last)])
+        store.add_deeds("s", [PastAction(skill="pdf", kind=PastActionKind.COMMAND, name="git", last="2026-01-01")])
         found = [(one.kind, one.name, one.times, one.last) for one in store.deeds()]
         assert found == [("command", "git", 1, "2026-01-01"), ("host", "a.example", 3, "2026-01-03")]
         store.clear("s")
@@ -146,7 +146,9 @@ class SessionStoreConformance:
 
     def test_a_skill_fills_no_store_with_names(self, tmp_path: Path) -> None:
         store = self.new_store(tmp_path)
-        store.add_deeds("s", [Deed(skill="pdf", kind=DeedKind.HOST, name=f"{number}.example") for number in range(300)])
+        store.add_deeds(
+            "s", [PastAction(skill="pdf", kind=PastActionKind.HOST, name=f"{number}.example") for number in range(300)]
+        )
         assert len(store.deeds()) == 200
 
 

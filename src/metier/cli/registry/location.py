@@ -65,7 +65,7 @@ def server_options(
 
 def advisory_key_file(app: App, *, db: str | None = None) -> str:
     """Returns the file of the key that signs advisories: beside a SQLite database, else in the home folder."""
-    from metier.registry.domain.registry import key_file_beside
+    from metier.registry import key_file_beside
 
     folder = app.paths.at("registry")
     address = db or app.settings.path("registry.db") or f"sqlite://{folder}/registry.sqlite"

@@ -14,7 +14,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import ScannedSkill, scan_folder
-from metier.runtime import CapabilityList, Deed, DeedKind, Usage
+from metier.runtime import CapabilityList, PastAction, PastActionKind, Usage
 from metier.scan import ScanVerdict
 from metier.spec import Capabilities
 from metier.values import dataclass, replace
@@ -27,8 +27,11 @@ __all__ = ["audit"]
 _SIGNS = {ScanVerdict.PASS: ("✓", "green"), ScanVerdict.REVIEW: ("?", "yellow"), ScanVerdict.BLOCK: ("✗", "red")}
 
 _DEEDS = {
-    "contacted": DeedKind.HOST, "ran": DeedKind.COMMAND, "used files": DeedKind.FILE, "was refused": DeedKind.DENIED,
-}  # fmt: skip
+    "contacted": PastActionKind.HOST,
+    "ran": PastActionKind.COMMAND,
+    "used files": PastActionKind.FILE,
+    "was refused": PastActionKind.DENIED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,7 @@ class AuditedSkill:
     usage: Usage
     last_used: str = ""
     """The last day with an activation, a read or a run; empty if there was none."""
-    deeds: tuple[Deed, ...] = ()
+    deeds: tuple[PastAction, ...] = ()
     """What it did in sessions."""
     limit: CapabilityList | None = None
     """The list that it is held to; None if it was not installed."""
@@ -88,7 +91,7 @@ def _audited(app: App) -> Iterator[AuditedSkill]:
     for row in app.sessions.store.usage():
         used[row.skill] = used.get(row.skill, Usage()) + row.usage
         last[row.skill] = max(last.get(row.skill, ""), row.day)
-    deeds: dict[str, list[Deed]] = {}
+    deeds: dict[str, list[PastAction]] = {}
     for deed in app.sessions.store.deeds():
         deeds.setdefault(deed.skill, []).append(deed)
     seen = set()
@@ -153,7 +156,7 @@ def _lines(skills: list[AuditedSkill], terminal: Terminal) -> Iterator[str]:
     yield terminal.paint(f"{plural(len(skills), 'skill')}, {idle} unused; `metier skill scan NAME --run` runs one", "dim")
 
 
-def _times(deed: Deed) -> str:
+def _times(deed: PastAction) -> str:
     return f"{deed.name} ({deed.times} times)" if deed.times > 1 else deed.name
 
 
