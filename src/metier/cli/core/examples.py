@@ -192,6 +192,24 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "metier registry trusted-publisher remove team 3",
         "metier registry trusted-publisher remove team 3 --json",
     ),
+    "registry advisory": (
+        "metier registry advisory list",
+        'metier registry advisory add --id ACME-2026-1 --summary "sends mail away" --host tides.example',
+    ),
+    "registry advisory list": ("metier registry advisory list", "metier registry advisory list --json"),
+    "registry advisory add": (
+        "metier registry advisory add --id ACME-2026-1 --summary \"sends mail away\" --name 'tide-times@<1.2.0'",
+        "metier registry advisory add --id ACME-2026-2 --package npm:left-pad --publisher mallory",
+    ),
+    "registry advisory withdraw": (
+        "metier registry advisory withdraw ACME-2026-1",
+        "metier registry advisory withdraw ACME-2026-1 --json",
+    ),
+    "registry advisory trust": (
+        "metier registry advisory trust",
+        "metier registry advisory trust --registry https://skills.example.com",
+    ),
+    "registry advisory key": ("metier registry advisory key", "metier registry advisory key --replace"),
     "registry review": ("metier registry review list", "metier registry review approve pdf@1.2.0"),
     "registry review list": ("metier registry review list", "metier registry review list --json"),
     "registry review show": ("metier registry review show pdf@1.2.0", "metier registry review show pdf@1.2.0 --diff"),
