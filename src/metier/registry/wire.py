@@ -128,6 +128,19 @@ class AdvisoryKeyRow(Struct, kw_only=True):
     public: str
 
 
+class EnvelopeSignature(Struct, kw_only=True):
+    keyid: str
+    sig: str
+
+
+class SignedEnvelope(Struct, kw_only=True, rename={"payload_type": "payloadType"}):
+    """A DSSE envelope: a payload in base64, and its signatures."""
+
+    payload: str
+    payload_type: str
+    signatures: list[EnvelopeSignature]
+
+
 class ReleaseDetails(Struct, kw_only=True):
     """The files and frontmatter of a release."""
 

@@ -79,6 +79,7 @@ class Stage:
             "trusted_publisher",
             "used_job_token",
             "namespace_setting",
+            "advisory",
         )
         queries = [f"select * from {table} order by 1, 2" for table in tables]
         # Not the time of its last use, which every request changes.
@@ -129,6 +130,12 @@ def a_tag(stage: Stage) -> dict[str, Any]:
 def a_quarantine(stage: Stage) -> dict[str, Any]:
     stage.admin("PUT", f"{stage.path}/quarantine", json={"reason": "x"})
     return {}
+
+
+def an_advisory(stage: Stage) -> dict[str, Any]:
+    added = stage.admin("POST", "/advisories", json={"id": f"B-{stage.name}", "hosts": ["bad.example"]})
+    assert added.status_code == 201, added.text
+    return {"id": f"B-{stage.name}"}
 
 
 def a_quarantined_version(stage: Stage) -> dict[str, Any]:
@@ -313,6 +320,8 @@ ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
     ("POST", "/admin/withdraw"): (ADMIN, an_open_invitation),
     ("DELETE", "/invitations/{id}"): (ADMIN, an_open_invitation),
     ("PUT", "/users/{name}"): (ADMIN, lambda stage: {"name": a_user(stage)["data"]["name"], "json": {"disabled": True}}),
+    ("POST", "/advisories"): (ADMIN, lambda stage: {"json": {"id": f"A-{stage.name}", "hosts": ["bad.example"]}}),
+    ("DELETE", "/advisories/{id}"): (ADMIN, an_advisory),
     ("POST", "/device"): (TOKENS, a_waiting_device),
     ("POST", "/device/code"): (OPEN, sends(data={"client_id": "metier"})),
     ("POST", "/device/token"): (OPEN, an_approved_device),

@@ -41,7 +41,7 @@ ROUTES = (
         path="/advisories",
         endpoint=signed_list,
         summary="The list of advisories in a signed DSSE envelope.",
-        response_type=bytes,
+        response_type=wire.SignedEnvelope,
     ),
     Route(
         method="POST",
