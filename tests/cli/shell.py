@@ -58,7 +58,8 @@ class Ran:
         assert isinstance(body["ok"], bool)
         assert ("data" in body, "error" in body) == (body["ok"], not body["ok"])
         if body["ok"]:
-            assert complaints(body["command"], body["data"]) == [], "docs/json.md differs"
+            found = complaints(body["command"], body["data"])
+            assert found == [], f"docs/json.md differs: {found}"
         return body
 
     @property

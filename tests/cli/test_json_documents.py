@@ -132,10 +132,11 @@ ANSWERS: dict[str, Callable[[Shell], list[Any]]] = {
 }
 
 
+AGENT_ONLY = ("program", *(f"triggers[].{at}.{name}" for at in ("summary", "results[]") for name in ("tokens", "seconds")))
 # Fields that only other options print.
 LEFT_OUT: dict[str, str | tuple[str, ...]] = {
     "skill scan": "skills[].behaviour.",
-    "skill eval": ("folder", "tasks", "left_out"),
+    "skill eval": ("folder", "tasks", "left_out", *AGENT_ONLY),
 }
 
 

@@ -193,7 +193,7 @@ def test_every_change_is_in_the_audit_log_with_its_actor(here: Site) -> None:
     ]  # fmt: skip
     assert {line["actor"] for line in lines} == {"acme"}
     every = here.get("/audit", token=here.admin).json()["events"]
-    assert [line["action"] for line in every[-2:]] == ["token-create", "token-create"]
+    assert [line["action"] for line in every[-3:]] == ["token-create", "token-create", "advisory-key"]
 
 
 def test_the_audit_log_cannot_be_rewritten(here: Site, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from .sql_store import SqlStore
 __all__ = ["check_same", "copy_rows", "releases_of", "rows_digest"]
 
 _BATCH = 500
+_NAMED = ("advisory",)
+"""Tables whose id is not a number."""
 _TABLES: dict[str, tuple[str, str]] = {
     # Table: columns and sort order. Referenced tables come first. Sessions and unfinished uploads are not copied.
     "package": (PACKAGE_COLUMNS, "id"),
@@ -86,7 +88,7 @@ async def copy_rows(reader: SnapshotReader, dialect: str, target: SqlStore) -> i
                     f"insert into {table} ({columns}) values {many}{there}", [value for row in batch for value in row]
                 )
                 count += len(batch)
-            if "id" in names:
+            if "id" in names and table not in _NAMED:
                 await target.engine.reset_sequence(transaction, table)
         async for package_id, terms in read_words(reader, dialect):
             await write_words(transaction, target.engine.dialect, package_id, terms)

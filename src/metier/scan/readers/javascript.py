@@ -19,7 +19,7 @@ _MOST_ARGUMENTS = 200
 _MARKS = frozenset(("(", ")", ";", "{", "}", "const", "let", "var", "return"))
 _TOKEN = lazy_pattern(
     r"\s*(?:(?P<skip>//[^\n]*|/\*.{0,100000}?(?:\*/|\Z))|(?P<string>'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|`(?:[^`\\]"
-    r"|\\.){0,20000}`?)|(?P<name>[A-Za-z_$][\w$]*)|(?P<number>\d[\w.]*)|(?P<mark>=>|[^\w\s]))",
+    r"|\\.){0,20000}`?)|(?P<name>[A-Za-z_$][\w$]*)|(?P<number>\d[\w.]*)|(?P<mark>=>|[^\w\s])|(?P<rest>\w|\Z))",
     re.DOTALL,
 )
 
@@ -88,7 +88,7 @@ def read_script(text: SkillText) -> JavaScriptSource:
     wanted = ((found.lastgroup or "", found) for found in _TOKEN.finditer(text.text))
     read = [
         JavaScriptToken(kind, found[kind], found.start(kind))
-        for kind, found in islice(((kind, found) for kind, found in wanted if kind != "skip"), MOST_TOKENS + 1)
+        for kind, found in islice(((kind, found) for kind, found in wanted if kind not in ("skip", "rest")), MOST_TOKENS + 1)
     ]
     tokens = _with_modules(read[:MOST_TOKENS])
     return JavaScriptSource(text, tokens, len(read) > MOST_TOKENS, _constants(tokens))
