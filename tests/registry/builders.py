@@ -142,6 +142,7 @@ def site(
     clock = clock or Clock()
     # A busy machine renders a page later; no test depends on it.
     options.setdefault("work", WorkLimits(page_wait_seconds=120.0))
+    options.setdefault("advisory_key", f"{folder}/advisories.key")
     chosen = ServerOptions(db=db or f"sqlite://{folder}/registry.sqlite", blobs=blobs or f"file://{folder}/blobs", **options)
     app = create_app(chosen, scanner=scanner, clock=clock, workers=WORKERS)
     with TestClient(app, base_url="http://registry.test") as client:
