@@ -1,4 +1,4 @@
-"""What is known to be bad: the user's advisory files, and the signed lists of the registries that the user works with."""
+"""Advisories about bad skills: the user's advisory files, and the signed lists of the registries that the user works with."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class AuditedSkill:
     last_used: str = ""
     """The last day with an activation, a read or a run; empty if there was none."""
     deeds: tuple[PastAction, ...] = ()
-    """What it did in sessions."""
+    """Its actions in sessions."""
     limit: CapabilityList | None = None
     """The list that it is held to; None if it was not installed."""
 
@@ -57,7 +57,7 @@ class AuditedSkill:
 
     @property
     def known_bad(self) -> tuple[str, ...]:
-        """What advisories say of it."""
+        """The messages of the advisories that name it."""
         return tuple(one.message for one in self.scanned.report.findings if one.code == "SK911")
 
     @property
